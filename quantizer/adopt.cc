@@ -130,7 +130,7 @@ class Adoption {
       constexpr double kBeyondAll = 512;  // levels
       node.set(mask, with_masked(graph_, *node.tensor(mask), static_cast<float>(-kBeyondAll * params[0]->scale())));
     }
-    take_operands(node, rule);
+    take_operands(node, rule, params[0]->dtype == DType::i16);
     std::size_t k = 0;
     for (ir::Value* result : node.results) {
       if (!is_real(result)) continue;
@@ -244,6 +244,11 @@ class Adoption {
     return !axis || integers->type.quant->axis == *axis;
   }
 
+  static bool has_products(const ir::Node& node) {
+    const ops::Operator* op = ops::find(node);
+    return op != nullptr && op->macs != nullptr;
+  }
+
   static std::string check_operands(const ir::Node& node, const Rule& rule) {
     bool any = false;
     for (const ir::NamedArgument& argument : node.args) {
@@ -251,8 +256,9 @@ class Adoption {
       for (ir::Value* value : tensors(argument)) {
         if (!is_real(value) && !value->type.is_quantized()) continue;
         const bool constant = value->kind == ir::ValueKind::constant;
-        // A bias, or a number in the model's code, may be in float: its integers follow from the rest.
-        if (integers_of(value) == nullptr && !(constant && (weight == nullptr || weight->is_bias || !weight->axis))) {
+        // A bias, a PReLU's slopes, or a number in the model's code may be in float: the integers follow from the rest.
+        const bool follows = weight == nullptr || weight->is_bias || !weight->axis || !has_products(node);
+        if (integers_of(value) == nullptr && !(constant && follows)) {
           return "the model does not quantize its " + argument.name;
         }
         if (weight != nullptr && !weight->is_bias && !has_channels_along(integers_of(value), weight->axis)) {
@@ -272,14 +278,14 @@ class Adoption {
     return list == nullptr ? std::vector<ir::Value*>{} : *list;
   }
 
-  void take_operands(ir::Node& node, const Rule& rule) {
+  void take_operands(ir::Node& node, const Rule& rule, bool is_wide) {
     double input_scale = 0;
     for (const ir::NamedArgument& argument : node.args) {
       const Rule::Weight* weight = weight_named(rule, argument.name);
       for (ir::Value* value : tensors(argument)) {
         if ((!is_real(value) && !value->type.is_quantized()) || (weight != nullptr && weight->is_bias)) continue;
         ir::Value* integers = integers_of(value);
-        if (integers == nullptr) integers = number(value);
+        if (integers == nullptr) integers = weight == nullptr ? number(value, is_wide) : slopes(value, weight->axis);
         node.replace_use(argument.name, value, integers);
         if (weight == nullptr && input_scale == 0) input_scale = integers->type.quant->scale();
       }
@@ -305,14 +311,24 @@ class Adoption {
       node.set(weight.argument, weights);
     }
     const ir::QuantParams& scales = *weights->type.quant;
-    IntegerConstant made = integer_bias(bias, {scales.axis, scales.scales}, factor);
-    node.set(argument, graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data)));
+    node.set(argument, constant(value, integer_bias(bias, {scales.axis, scales.scales}, factor)));
   }
 
-  // A constant that the model left in float.
-  ir::Value* number(const ir::Value* value) {
+  // A constant that the model left in float, in as many bits as the activations that it meets.
+  ir::Value* number(const ir::Value* value, bool is_wide) {
+    if (!is_wide) return slopes(value, std::nullopt);
+    constexpr std::int32_t kLargest = 32767;
     const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
-    IntegerConstant made = integer_weight(tensor, weight_scales(tensor, std::nullopt, nullptr, 1.0));
+    double largest = 0;
+    for (const float element : tensor.values()) largest = std::max(largest, std::abs(static_cast<double>(element)));
+    const double scale = largest > 0 ? largest / kLargest : 1.0 / kLargest;
+    return constant(value, integer_activation(tensor, {DType::i16, -kLargest - 1, kLargest, {}, {scale}, {0}}));
+  }
+  ir::Value* slopes(const ir::Value* value, std::optional<std::int32_t> axis) {
+    const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+    return constant(value, integer_weight(tensor, weight_scales(tensor, axis, nullptr, 1.0)));
+  }
+  ir::Value* constant(const ir::Value* value, IntegerConstant made) {
     return graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data));
   }
 

@@ -129,6 +129,19 @@ node "fc" "blocks.fc" "m.py:7"
   EXPECT_EQ(result.left[0].reason, "the model quantizes its weight along another dimension than that of its results");
 }
 
+// Quantizers leave slopes in float. Each is the last level of a scale of its own, so nothing is rounded.
+TEST(Adopt, TakesSlopesInFloat) {
+  const Adopted result =
+      adopted("graph g\ninput %x : f32[1,2]\nconst %w : f32[2] = [0.127, -12.7]\n" +
+              quantize("xq", "x", "[1,2]", "0.25", "0") + dequantize("xd", "xq", "[1,2]", "0.25", "0") +
+              "node \"p\" \"\" \"\"\n  %p : f32[1,2] = aten.prelu(self=%xd, weight=%w)\n" +
+              quantize("pq", "p", "[1,2]", "0.5", "1") + dequantize("pd", "pq", "[1,2]", "0.5", "1") + "output %pd\n");
+  EXPECT_TRUE(result.left.empty());
+  EXPECT_NE(result.text.find("%p : i8[1,2] quant([0.5], [1]) = aten.prelu(self=%xq, weight=%w_int)"), std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("= [127, -127]"), std::string::npos) << result.text;
+}
+
 // A view cannot change a scale: the model that does so gets a conversion before it.
 TEST(Adopt, ConvertsBeforeDataMovementThatChangesTheScale) {
   const std::string text =
@@ -273,6 +286,26 @@ TEST(Adopt, ABiasThatDoesNotFitLeavesOtherChannelsAlone) {
             std::string::npos)
       << result.text;
   EXPECT_NE(result.text.find("= [1073741824, 0]"), std::string::npos) << result.text;
+}
+
+// A number in the model's code has the bits of what it is added to.
+TEST(Adopt, NumbersHaveTheBitsOfTheActivationsTheyMeet) {
+  const std::string sum = "graph g\ninput %x : f32[1,2]\nconst %c : f32[1] = [0.5]\n" +
+                          quantize("xq", "x", "[1,2]", "0.25", "0") + dequantize("xd", "xq", "[1,2]", "0.25", "0") +
+                          "node \"s\" \"\" \"\"\n  %s : f32[1,2] = aten.add(self=%xd, other=%c, alpha=1.0)\n";
+  const auto with = [&](const std::string& zero) {
+    return sum + quantize("yq", "s", "[1,2]", "0.5", zero.c_str()) + dequantize("yd", "yq", "[1,2]", "0.5", "0") +
+           "output %yd\n";
+  };
+  EXPECT_NE(adopted(with("0")).text.find("const %c_int : i8[1] quant(range -127 127, "), std::string::npos);
+  std::string wide = with("0");
+  replace_all(wide, " : i8[1,2] quant(", " : i16[1,2] quant(range -32768 32767, ");
+  replace_all(wide, "quant_min=-128, quant_max=127, dtype=dtype.i8",
+              "quant_min=-32768, quant_max=32767, dtype=dtype.i16");
+  const Adopted result = adopted(wide);
+  EXPECT_TRUE(result.left.empty());
+  EXPECT_NE(result.text.find("const %c_int : i16[1] quant(range -32768 32767, "), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("= [32767]"), std::string::npos) << result.text;
 }
 
 TEST(Adopt, TakesWeightsOf4Bits) {

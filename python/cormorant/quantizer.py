@@ -39,8 +39,10 @@ _ACTIVATIONS = {"relu", "relu6", "hardtanh", "clamp", "clamp_min"}  # computed b
 _OBSERVED = {
     "add", "sub", "mul", "div", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "mean",
     "matmul", "bmm", "layer_norm", "group_norm", "elu", "exp", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log",
-    "mish", "neg", "pow", "reciprocal", "rsqrt", "sigmoid", "silu", "softplus", "sqrt", "tanh", "abs",
+    "mish", "neg", "pow", "prelu", "reciprocal", "rsqrt", "sigmoid", "silu", "softplus", "sqrt", "tanh", "abs",
 }
+# In 8 bits only, by tables: a pole, or an infinite slope, is nothing to interpolate; the smallest is found by a table, too.
+_BYTES_ONLY = {"log", "pow", "reciprocal", "rsqrt", "sqrt", "amin"}
 _SHARED = {
     "max_pool1d", "max_pool2d", "amax", "amin", "maximum", "minimum", "cat", "concat", "stack", "pad",
     "constant_pad_nd", "slice", "select", "narrow", "permute", "transpose", "t", "movedim", "view", "reshape", "flatten",
@@ -120,6 +122,8 @@ class CortexMQuantizer(Quantizer):
             if "quantization_annotation" in node.meta or self._keep_float(node):
                 continue
             name = _name(node)
+            if self._scheme == "8w16a" and name in _BYTES_ONLY:
+                continue
             if name in _WEIGHTED:
                 self._annotate_weighted(node, name)
             elif name in _SOFTMAX:
@@ -176,8 +180,8 @@ class CortexMQuantizer(Quantizer):
     def _annotate(self, node: Node, output: QuantizationSpecBase) -> None:
         operands: Dict[Node, Optional[QuantizationSpecBase]] = {}
         for source in _tensors(node):
-            if source.op == "get_attr" and _name(node) in ("layer_norm", "group_norm"):
-                continue
+            if source.op == "get_attr" and _name(node) in ("layer_norm", "group_norm", "prelu"):
+                continue  # the compiler's own business
             operands[source] = self._input_spec(source)
         if not operands:
             return

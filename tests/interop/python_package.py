@@ -61,6 +61,17 @@ class Shapes(nn.Module):
         return torch.softmax(x.squeeze(2).mean(-1, keepdim=True).squeeze(-1) - 1.0, dim=-1)
 
 
+class Between(nn.Module):
+    """A function between two convolutions."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.before, self.function, self.after = nn.Conv2d(3, 6, 1), function, nn.Conv2d(6, 2, 1)
+
+    def forward(self, x):
+        return self.after(self.function(self.before(x).abs() + 0.25))
+
+
 class Signals(nn.Module):
     """Convolutions over one dimension: strided with a batch norm, depthwise and dilated, pointwise, transposed."""
 
@@ -160,6 +171,36 @@ class WithTorch(unittest.TestCase):
             self.assertLessEqual(steps_apart(got, wanted, program), 1.01, scheme)
         with self.assertRaisesRegex(ValueError, "8w16a"):
             CortexMQuantizer(scheme="16w16a")
+
+    def test_what_is_annotated_has_the_format(self):
+        # Not in the quantizer's lists for 16 bits: nothing computes them with these.
+        bytes_only = {"log": torch.log, "pow": lambda v: v**1.5, "reciprocal": torch.reciprocal, "rsqrt": torch.rsqrt,
+                      "sqrt": torch.sqrt, "amin": lambda v: v - v.amin(1, keepdim=True)}
+        both = {"prelu": nn.PReLU(6), "one slope": nn.PReLU(), "leaky_relu": nn.LeakyReLU(0.1), "exp": torch.exp,
+                "gelu": nn.GELU(), "neg": torch.neg, "elu": nn.ELU(), "silu": nn.SiLU(), "mish": nn.Mish(),
+                "softplus": nn.Softplus(), "hardswish": nn.Hardswish(), "amax": lambda v: v + v.amax(1, keepdim=True)}
+        torch.manual_seed(0)
+        samples = torch.randn(16, 3, 4, 4)
+        for scheme in ("8w8a", "8w16a"):
+            for name, function in {**bytes_only, **both}.items():
+                model = Between(function).eval()
+                if isinstance(function, nn.PReLU):
+                    model.before.bias.data -= 1  # else nothing is below zero
+                    model.function.weight.data = torch.linspace(-0.3, 0.7, model.function.num_parameters)
+                example = (samples[:1],)
+                prepared = prepare_pt2e(torch.export.export(model, example).module(), CortexMQuantizer(scheme=scheme))
+                for sample in samples:
+                    prepared(sample[None])
+                converted = convert_pt2e(prepared)
+                program = cormorant.compile(torch.export.export(converted, example), link=False)
+                left = [operator["operator"] for operator in program.float_operators]
+                if scheme == "8w16a" and name in bytes_only:
+                    self.assertEqual([op for op in left if "conv" in op], [], name)
+                    continue
+                self.assertEqual(left, [], f"{name} {scheme}")
+                wanted = torch.cat([converted(sample[None]) for sample in samples]).detach()
+                off = (program.run(samples) - wanted).abs().max() / wanted.abs().max()
+                self.assertLess(off, 0.03 if scheme == "8w8a" else 1e-3, f"{name} {scheme}")
 
     def test_training_sees_one_dimension_as_the_board_does(self):
         torch.manual_seed(0)

@@ -89,6 +89,19 @@ bool is_view_of_integers(const ir::Node& node) {
          input->type.dim_order.empty() && node.result()->type.quant == input->type.quant;
 }
 
+// A choice that the same side wins everywhere: that side. Null if it is another node.
+ir::Value* chosen(const ir::Node& node) {
+  if (node.op != ops::nodes::aten_where_self_out) return nullptr;
+  const ir::Value* condition = node.tensor("condition");
+  if (condition->kind != ir::ValueKind::constant || condition->type.elements() == 0) return nullptr;
+  const evaluate::Tensor tensor = evaluate::constant_tensor(*condition);
+  const auto is_true = [](float x) { return x != 0; };
+  const bool first = is_true(tensor.values().front());
+  if (!std::ranges::all_of(tensor.values(), [&](float x) { return is_true(x) == first; })) return nullptr;
+  ir::Value* side = node.tensor(first ? "self" : "other");
+  return side->type == node.result()->type ? side : nullptr;
+}
+
 }  // namespace
 
 void fold_constants(ir::Graph& graph) {
@@ -104,6 +117,11 @@ void fold_constants(ir::Graph& graph) {
       ir::Value* input = node->tensor("self");
       graph.replace_uses(node->result(),
                          graph.add_constant(input->name + "_viewed", node->result()->type, input->data));
+      graph.erase(node);
+      continue;
+    }
+    if (ir::Value* side = chosen(*node)) {
+      graph.replace_uses(node->result(), side);
       graph.erase(node);
       continue;
     }

@@ -46,6 +46,18 @@ output %more
 )");
 }
 
+TEST(FoldConstants, DropsChoicesThatAreMadeEverywhere) {
+  const auto choice = [](const std::string& condition) {
+    return after("graph g\ninput %x : f32[2,2]\ninput %y : f32[2,1]\nconst %c : bool[2,1] = " + condition +
+                     "\nnode \"w\" \"\" \"\"\n  %w : f32[2,2] = aten.where.self_out(condition=%c, self=%x, other=%y)\n"
+                     "node \"use\" \"\" \"\"\n  %use : f32[2,2] = aten.x(self=%w)\noutput %use\n",
+                 fold_constants);
+  };
+  EXPECT_NE(choice("[1, 1]").find("aten.x(self=%x)"), std::string::npos) << choice("[1, 1]");
+  EXPECT_NE(choice("[1, 0]").find("aten.x(self=%w)"), std::string::npos);
+  EXPECT_NE(choice("[0, 0]").find("aten.x(self=%w)"), std::string::npos);  // of another shape
+}
+
 TEST(MergeDuplicates, ReadsStateOnceForTwoThatComputeTheSame) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[2]

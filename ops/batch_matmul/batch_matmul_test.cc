@@ -454,6 +454,41 @@ TEST(ProductImport, MasksBecomeNumbersToAdd) {
                InputError);
 }
 
+// As in PyTorch: a softmax of nothing but minus infinity is no number.
+TEST(ProductImport, ARowThatIsMaskedWholeGivesZeros) {
+  const std::vector<float> unseen = {-INFINITY, -INFINITY, 0, -1};
+  const std::vector<std::uint8_t> keep = {0, 0, 1, 1};
+  for (const bool is_truth : {true, false}) {
+    for (const bool is_constant : {true, false}) {
+      SCOPED_TRACE(std::string(is_truth ? "truth" : "numbers") + (is_constant ? ", constant" : ", computed"));
+      ir::Graph graph;
+      ir::Value* x = graph.add_input("x", ir::float_type({1, 2, 2}));
+      const ir::TensorType type{
+          .dtype = is_truth ? DType::boolean : DType::f32, .shape = {2, 2}, .dim_order = {}, .quant = {}};
+      ir::Value* mask = nullptr;
+      if (!is_constant) {
+        mask = graph.add_input("mask", type);
+      } else {
+        mask = graph.add_constant("mask", type,
+                                  is_truth ? ir::Bytes::of(std::span<const std::uint8_t>(keep))
+                                           : ir::Bytes::of(std::span<const float>(unseen)));
+      }
+      graph.add_output(import_call(graph, "aten.scaled_dot_product_attention.default",
+                                   {{"query", x}, {"key", x}, {"value", x}, {"attn_mask", mask}}, {1, 2, 2})
+                           .front());
+      std::vector<evaluate::Tensor> inputs = {evaluate::Tensor({1, 2, 2}, {1, 2, 3, 4})};
+      if (!is_constant) {
+        inputs.emplace_back(ir::Shape{2, 2}, is_truth ? std::vector<float>{0, 0, 1, 1} : unseen);
+      }
+      const evaluate::Tensor got = evaluate::evaluate_graph(graph, inputs)[0];
+      EXPECT_EQ(got.values()[0], 0);
+      EXPECT_EQ(got.values()[1], 0);
+      EXPECT_GT(got.values()[2], 1);  // between the values, 1 and 3
+      EXPECT_LT(got.values()[2], 3);
+    }
+  }
+}
+
 TEST(ProductImport, HeadsOfTheQueryShareKeysAndValues) {
   ir::Graph graph;
   ir::Value* query = graph.add_input("q", ir::float_type({1, 4, 2, 2}));

@@ -216,6 +216,31 @@ ir::Value* masked(Importer& importer, ir::Value* scores, ir::Value* mask) {
   return add(importer, scores, mask_to_add(importer, mask), 1.0);
 }
 
+// Shares of rows that see something; those of a row whose every score is masked are zero, as in PyTorch, and not what a
+// softmax makes of nothing but minus infinity.
+ir::Value* shares_of_seeing(Importer& importer, ir::Value* shares, ir::Value* mask) {
+  const Build b(importer);
+  if (mask->type.rank() == 0 || mask->type.elements() == 0) return shares;
+  const auto last = static_cast<std::int64_t>(mask->type.rank()) - 1;
+  if (mask->kind != ir::ValueKind::constant) {
+    if (mask->type.dtype == DType::boolean) return b.where(b.any(mask, {last}), shares, 0.0);
+    if (!may_be_minus_infinity(mask)) return shares;
+    return b.where(b.ne(b.amax(b.real(mask), {last}), b.number(kMasked)), shares, 0.0);
+  }
+  const evaluate::Tensor numbers = evaluate::constant_tensor(*mask);
+  const float unseen = mask->type.dtype == DType::boolean ? 0.0F : kMasked;
+  const auto columns = static_cast<std::size_t>(mask->type.shape.back());
+  std::vector<double> sees;
+  for (std::size_t i = 0; i < numbers.values().size(); i += columns) {
+    const auto row = numbers.values().subspan(i, columns);
+    sees.push_back(std::ranges::all_of(row, [&](float x) { return x == unseen; }) ? 0 : 1);
+  }
+  if (std::ranges::find(sees, 0) == sees.end()) return shares;
+  ir::Shape shape = mask->type.shape;
+  shape.back() = 1;
+  return b.where(b.constant(DType::boolean, shape, sees), shares, 0.0);
+}
+
 ir::Value* attention(Importer& importer) {
   const ir::Node& call = *importer.call;
   ir::Value* query = call.tensor("query");
@@ -256,6 +281,7 @@ ir::Value* attention(Importer& importer) {
           .node(nodes::aten_softmax, {{"self", scores}, {"dim", static_cast<std::int64_t>(scores->type.rank()) - 1}},
                 {scores->type})
           ->result();
+  if (call.has("attn_mask")) shares = shares_of_seeing(importer, shares, call.tensor("attn_mask"));
   return product(importer, shares, value, false, 1.0);
 }
 

@@ -199,25 +199,28 @@ Values import_dist(Importer& importer) {
   return {b.finish(norm(b, difference, b.call().number("p"), all_dims(difference->type.rank())))};
 }
 
-// The length of each vector that one index of a dimension selects; of everything if the dimension is −1.
-V lengths_along(const Build& b, V v, double p) {
-  std::int64_t dim = b.call().integer("dim");
+// The length of each vector that one index of a dimension selects.
+V lengths_along(const Build& b, V v, std::int64_t dim, double p) {
   Dims others = all_dims(v->type.rank());
-  if (dim == -1) return norm(b, v, p, others);
-  if (dim < 0) dim += rank_of(v);
   b.require(dim >= 0 && dim < rank_of(v));
   others.erase(others.begin() + dim);
   return norm(b, v, p, others);
 }
+// The same for weights, where a dimension of −1 means the length of everything.
+V lengths_of_weights(const Build& b, V v, double p) {
+  const std::int64_t dim = b.call().integer("dim");
+  if (dim == -1) return norm(b, v, p, all_dims(v->type.rank()));
+  return lengths_along(b, v, b.dim("dim", v->type.rank()), p);
+}
 Values import_norm_except_dim(Importer& importer) {
   const Build b(importer);
-  return {b.finish(lengths_along(b, b.tensor("v"), b.call().number("pow")))};
+  return {b.finish(lengths_of_weights(b, b.tensor("v"), b.call().number("pow")))};
 }
 // A weight as its direction and its length: constants, unless the model computes them.
 Values import_weight_norm(Importer& importer) {
   const Build b(importer);
   V v = b.tensor("v");
-  V lengths = lengths_along(b, v, 2);
+  V lengths = lengths_of_weights(b, v, 2);
   V weight = b.finish(b.mul(v, b.div(b.tensor("g"), lengths)));
   return b.results() == 1 ? Values{weight} : Values{weight, b.finish(lengths, 1)};
 }
@@ -227,7 +230,7 @@ Values import_renorm(Importer& importer) {
   V self = b.tensor("self");
   constexpr double kLeast = 1e-7;  // PyTorch's, so that no length is 0
   const double longest = b.call().number("maxnorm");
-  V lengths = lengths_along(b, self, b.call().number("p"));
+  V lengths = lengths_along(b, self, b.dim("dim", self->type.rank()), b.call().number("p"));
   V factors = b.div(b.number(longest), b.add(lengths, kLeast));
   return {b.finish(b.mul(self, b.where(b.gt(lengths, b.number(longest)), factors, 1.0)))};
 }

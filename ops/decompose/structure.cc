@@ -68,7 +68,7 @@ std::int64_t named_dim(Importer& importer, const char* name, std::size_t rank) {
 
 Values import_diagonal(Importer& importer) {
   const Build b(importer);
-  V self = b.tensor("self");
+  V self = b.tensor(b.given("A") ? "A" : "self");  // linalg.diagonal's
   if (b.type().elements() == 0) return {b.filled(0, b.type())};
   const Matrices m =
       matrices(b, self, named_dim(importer, "dim1", self->type.rank()), named_dim(importer, "dim2", self->type.rank()));
@@ -327,7 +327,7 @@ std::vector<AtenForm> structure_forms() {
       {"triu.default(Tensor self, SymInt diagonal=0)", import_triu},
       {"diagonal.default(Tensor self, int offset=0, int dim1=0, int dim2=1)", import_diagonal},
       {"diagonal_copy.default(Tensor self, int offset=0, int dim1=0, int dim2=1)", import_diagonal},
-      {"linalg_diagonal.default(Tensor self, *, int offset=0, int dim1=-2, int dim2=-1)", import_diagonal},
+      {"linalg_diagonal.default(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)", import_diagonal},
       {"trace.default(Tensor self)", import_trace},
       {"diagonal_scatter.default(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)",
        import_diagonal_scatter},

@@ -54,6 +54,31 @@ float sampling_step(const Build& b, std::size_t i, std::int64_t size, std::int64
   return step;
 }
 
+bool may_be_minus_infinity(V value) {
+  constexpr int kFurthest = 32;  // nodes that are followed
+  std::vector<V> pending = {value};
+  for (int followed = 0; !pending.empty(); ++followed) {
+    V at = pending.back();
+    pending.pop_back();
+    if (followed == kFurthest) return true;
+    if (at->type.dtype != DType::f32) continue;
+    if (at->kind == ir::ValueKind::constant) {
+      const auto numbers = at->data.as<float>();
+      if (std::ranges::find(numbers, -std::numeric_limits<float>::infinity()) != numbers.end()) return true;
+      continue;
+    }
+    if (at->producer == nullptr) return true;
+    constexpr std::string_view kPass[] = {nodes::aten_where_self_out, nodes::aten_add,     nodes::aten_mul,
+                                          nodes::aten_view,           nodes::aten_permute, nodes::aten_slice,
+                                          nodes::aten_expand,         nodes::aten_cat,     nodes::aten_minimum,
+                                          nodes::aten_maximum,        nodes::aten_div,     "aten.neg"};
+    if (at->producer->op == "aten.log") return true;
+    if (std::ranges::find(kPass, at->producer->op) == std::end(kPass)) continue;
+    for (ir::Value* input : at->producer->inputs()) pending.push_back(input);
+  }
+  return false;
+}
+
 Dims all_dims(std::size_t rank) {
   Dims dims(rank);
   std::iota(dims.begin(), dims.end(), 0);

@@ -131,6 +131,8 @@ inline std::int64_t rank_of(const ir::Value* value) { return static_cast<std::in
 // The distance between the positions that a resizing samples, in elements of the input: by the scale factor that the
 // call names for spatial dimension i, else by the sizes' ratio.
 float sampling_step(const Build& b, std::size_t i, std::int64_t size, std::int64_t results);
+// Whether elements may be minus infinity, as scores that must not count are: unless other arithmetic makes them.
+bool may_be_minus_infinity(V value);
 std::int64_t count_of(const ir::Shape& shape);
 Dims all_dims(std::size_t rank);
 

@@ -4,6 +4,7 @@
 // cortex_m.softmax and cormorant.log_softmax.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/diagnostic.h"
 #include "ops/host/build.h"
@@ -41,6 +42,15 @@ std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
 }
 
 std::vector<ir::Value*> import_softmax(Importer& importer) { return make_node(importer, kSoftmax); }
+// Where everything is minus infinity the result is zero instead of NaN.
+std::vector<ir::Value*> import_safe_softmax(Importer& importer) {
+  const std::vector<ir::Value*> shares = make_node(importer, kSoftmax);
+  const Build b(importer);
+  V self = b.tensor("self");
+  if (self->type.rank() == 0 || !may_be_minus_infinity(self)) return shares;
+  V largest = b.amax(self, {b.dim("dim", self->type.rank())});
+  return {b.where(b.ne(largest, b.number(-std::numeric_limits<double>::infinity())), shares.front(), 0.0)};
+}
 std::vector<ir::Value*> import_log_softmax(Importer& importer) { return make_node(importer, kLogSoftmax); }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
@@ -276,23 +286,24 @@ bool in_place(const ir::Node& /*node*/, std::string_view argument) { return argu
 }  // namespace softmax
 
 Operator softmax_operator() {
-  return {.name = "softmax",
-          .limits = "rows of at most 4095",
-          .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                    {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax},
-                    {"_safe_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                    {"special_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
-                    {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_log_softmax},
-                    {"_log_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_log_softmax},
-                    {"special_log_softmax.default(Tensor self, int dim, *, ScalarType? dtype=None)",
-                     softmax::import_log_softmax}},
-          .canonical = {"aten.softmax(Tensor self, int dim)", "aten.log_softmax(Tensor self, int dim)"},
-          .infer = softmax::infer,
-          .evaluate = softmax::evaluate_softmax,
-          .quantize = softmax::quantize,
-          .lower = softmax::lower,
-          .prepack = softmax::prepack,
-          .in_place = softmax::in_place};
+  return {
+      .name = "softmax",
+      .limits = "rows of at most 4095",
+      .forms = {{"softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                {"_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_softmax},
+                {"_safe_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_safe_softmax},
+                {"special_softmax.default(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_softmax},
+                {"log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", softmax::import_log_softmax},
+                {"_log_softmax.default(Tensor self, int dim, bool half_to_float)", softmax::import_log_softmax},
+                {"special_log_softmax.default(Tensor self, int dim, *, ScalarType? dtype=None)",
+                 softmax::import_log_softmax}},
+      .canonical = {"aten.softmax(Tensor self, int dim)", "aten.log_softmax(Tensor self, int dim)"},
+      .infer = softmax::infer,
+      .evaluate = softmax::evaluate_softmax,
+      .quantize = softmax::quantize,
+      .lower = softmax::lower,
+      .prepack = softmax::prepack,
+      .in_place = softmax::in_place};
 }
 
 }  // namespace cormorant::ops

@@ -187,6 +187,10 @@ TEST(SoftmaxImport, EverySpelling) {
     call.args = {{"self", graph.add_input("x", ir::float_type({2, 3, 4}))}, {"dim", std::int64_t{-2}}};
     Importer importer{&graph, &call, {ir::float_type({2, 3, 4})}};
     const ir::Node* node = form.import(importer).front()->producer;
+    if (form.schema.starts_with("_safe")) {
+      EXPECT_EQ(node->op, "aten.where.self_out");
+      node = node->tensor("self")->producer;
+    }
     EXPECT_EQ(node->integer("dim"), 1) << form.schema;
     const bool is_log = form.schema.find("log") != std::string_view::npos;
     EXPECT_EQ(node->op, is_log ? "aten.log_softmax" : "aten.softmax") << form.schema;
@@ -194,6 +198,40 @@ TEST(SoftmaxImport, EverySpelling) {
     EXPECT_THROW(form.import(importer), InputError) << form.schema;
     call.args = {{"self", graph.inputs().front()}, {"dim", std::int64_t{3}}};
     EXPECT_THROW(form.import(importer), InputError) << form.schema;
+  }
+}
+
+TEST(SoftmaxImport, TheSafeFormGivesZerosWhereEverythingIsMinusInfinity) {
+  ir::Graph graph;
+  ir::Node call;
+  call.name = "call";
+  call.args = {{"self", graph.add_input("x", ir::float_type({2, 2}))}, {"dim", std::int64_t{-1}}};
+  Importer importer{&graph, &call, {ir::float_type({2, 2})}};
+  const Operator op = softmax_operator();
+  const auto form =
+      std::ranges::find_if(op.forms, [](const AtenForm& known) { return known.schema.starts_with("_safe"); });
+  ASSERT_NE(form, op.forms.end());
+  graph.add_output(form->import(importer).front());
+  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+  const evaluate::Tensor input({2, 2}, {kMinusInfinity, kMinusInfinity, kMinusInfinity, 3});
+  const evaluate::Tensor got = evaluate::evaluate_graph(graph, {&input, 1})[0];
+  EXPECT_EQ(std::vector<float>(got.values().begin(), got.values().end()), std::vector<float>({0, 0, 0, 1}));
+}
+
+// Only scores that may be minus infinity need it.
+TEST(SoftmaxImport, TheSafeFormOfAProductIsASoftmax) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", ir::float_type({1, 2, 2}));
+  ir::Node* product =
+      graph.add_node("bmm", "aten.bmm", {{"self", x}, {"mat2", x}, {"transposed", false}, {"scale", 1.0}},
+                     {ir::float_type({1, 2, 2})});
+  ir::Node call;
+  call.name = "call";
+  call.args = {{"self", product->result()}, {"dim", std::int64_t{-1}}};
+  Importer importer{&graph, &call, {ir::float_type({1, 2, 2})}};
+  for (const AtenForm& form : softmax_operator().forms) {
+    if (!form.schema.starts_with("_safe")) continue;
+    EXPECT_EQ(form.import(importer).front()->producer->op, "aten.softmax");
   }
 }
 

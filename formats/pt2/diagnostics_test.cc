@@ -3,6 +3,7 @@
 // The messages for files that cannot be compiled. Each case changes one thing in a good archive.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -93,6 +94,48 @@ TEST(Diagnostics, AnOpenBatchIsOneUnlessTheCallerSaysAnother) {
   }
   EXPECT_THROW(read_as({{"other", shape}}), InputError);
   EXPECT_THROW(read_as({{"input", {5}}}), InputError);
+}
+
+// The number that a node of that operator has as its argument.
+double number_of(const Program& program, std::string_view target, std::string_view name) {
+  for (const Node& node : program.graph.nodes) {
+    if (node.target != target) continue;
+    for (const NamedArgument& argument : node.arguments) {
+      const double* number = argument.argument.get_if<double>();
+      if (argument.name == name && number != nullptr) return *number;
+    }
+  }
+  return std::nan("");
+}
+
+TEST(Diagnostics, RealNumbersFollowFromGivenSizes) {
+  const SharedBytes shared = share(bytes_of(kTestData + "sizes.pt2"));
+  const Program program = parse(shared.bytes, shared.owner, "m.pt2", {.shapes = {{"x", {2, 9}}}}).programs.front();
+  EXPECT_EQ(program.graph.tensors.at("x").sizes, (std::vector<std::int64_t>{2, 9}));
+  EXPECT_EQ(number_of(program, "torch.ops.aten.div.Tensor", "other"), 3);
+  EXPECT_EQ(number_of(program, "torch.ops.aten.add.Tensor", "other"), 2.25);
+  EXPECT_EQ(program.graph.tensors.at("y").sizes, (std::vector<std::int64_t>{1, 2}));  // an open batch
+  ASSERT_EQ(program.notes.size(), 1U);
+}
+
+TEST(Diagnostics, BatchesOfSeveralInputsAreOneEach) {
+  Entries entries("sizes");
+  std::string& model = entries.content[kModel];
+  // The length of the first input is 5 instead of open.
+  const std::size_t meta = model.find("\"x\": {\"dtype\"");
+  ASSERT_NE(meta, std::string::npos);
+  const std::size_t batch = model.find("Symbol('", meta);
+  const std::size_t length = model.find("Symbol('", batch + 1);
+  const std::string symbol = model.substr(length, model.find(')', length) + 1 - length);
+  for (std::size_t at = model.find(symbol); at != std::string::npos; at = model.find(symbol, at)) {
+    model.replace(at, symbol.size(), "Integer(5)");
+  }
+  const SharedBytes shared = share(entries.file());
+  const Program program = parse(shared.bytes, shared.owner, "m.pt2").programs.front();
+  EXPECT_EQ(program.graph.tensors.at("x").sizes, (std::vector<std::int64_t>{1, 5}));
+  EXPECT_EQ(program.graph.tensors.at("y").sizes, (std::vector<std::int64_t>{1, 2}));
+  ASSERT_EQ(program.notes.size(), 1U);
+  EXPECT_NE(program.notes.front().find("batch sizes are"), std::string::npos) << program.notes.front();
 }
 
 TEST(Diagnostics, AShapeIsWithinTheExportsBounds) {

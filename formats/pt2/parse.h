@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "formats/pt2/archive.h"
 #include "formats/pt2/graph.h"
@@ -33,9 +34,10 @@ struct Bounds {
 struct ParseContext {
   std::string file;
   std::string torch_version;
-  std::map<std::string, Bounds, std::less<>> ranges;              // of symbols
-  Symbols symbols = {};                                           // those that have a number
-  std::map<std::string, std::int64_t, std::less<>> numbers = {};  // what the graph computes from them, by name
+  std::map<std::string, Bounds, std::less<>> ranges;  // of symbols
+  Symbols symbols = {};                               // those that have a number
+  // What the graph computes from them, by name.
+  std::map<std::string, std::variant<std::int64_t, double>, std::less<>> numbers = {};
 };
 
 // A size, stride or offset is either a number or an expression.

@@ -56,7 +56,9 @@ std::variant<T, Symbol> parse_symbolic(const Json& json, std::string_view plain,
   if (key == "as_name") {
     const std::string name = value.string();
     if (const auto known = context.numbers.find(name); known != context.numbers.end()) {
-      return static_cast<T>(known->second);
+      const auto* const whole = std::get_if<std::int64_t>(&known->second);
+      if (whole != nullptr) return static_cast<T>(*whole);
+      if constexpr (std::is_same_v<T, double>) return std::get<double>(known->second);
     }
     return Symbol{.name = name};
   }

@@ -106,42 +106,52 @@ void parse_tensors(Graph& graph, const Json& json, const ParseContext& context) 
   }
 }
 
-// Integers that the model computes (x.shape[0], x.item()) are as dynamic as sizes. Conditions are for tracing alone;
-// computing with one is an error later.
+// Numbers that the model computes from sizes that are open (x.shape[0]) or from data (x.item()) are as dynamic as
+// these. Conditions are for tracing alone; computing with one is an error later.
 void refuse_symbolic_numbers(const Graph& graph, const Json& json, const ParseContext& context) {
   for (const std::string_view key : {"sym_int_values", "sym_float_values"}) {
     const std::optional<Json> values = json.find(key);
     if (!values) continue;
     for (const auto& [name, value] : values->members()) {
       if (value.alternative().first != "as_expr" || context.numbers.contains(std::string(name))) continue;
-      Diagnostic diagnostic{.problem = fmt::format("the number '{}' is known only at run time", name),
-                            .advice =
-                                "sizes and other numbers must be fixed: call torch.export.export without "
-                                "dynamic_shapes, and avoid item() in forward",
-                            .file = context.file};
+      const std::string expression = value.alternative().second["expr_str"].string();
+      Diagnostic diagnostic{
+          .problem = fmt::format("the number '{}' is known only at run time: it is {}", name,
+                                 symbol_of(expression).value_or(expression)),
+          .advice =
+              "numbers must follow from the inputs' sizes, which --shape NAME=D,D,… or an export without "
+              "dynamic_shapes fixes: avoid item() in forward",
+          .file = context.file};
       within_producer(graph, name, [&] { throw InputError(diagnostic); });
     }
   }
 }
 
-// The numbers that the graph's integers have now that its symbols have some.
+// The numbers that the graph computes from sizes, now that its symbols have some.
 void find_numbers(const Json& json, ParseContext& context) {
-  const std::optional<Json> values = json.find("sym_int_values");
-  if (!values) return;
-  for (const auto& [name, value] : values->members()) {
-    const auto [key, inside] = value.alternative();
-    if (key == "as_int") context.numbers[std::string(name)] = inside.integer();
-    if (key != "as_expr") continue;
-    if (const auto known = context.symbols.value(inside["expr_str"].string())) {
-      context.numbers[std::string(name)] = *known;
+  for (const std::string_view list : {"sym_int_values", "sym_float_values"}) {
+    const std::optional<Json> values = json.find(list);
+    if (!values) continue;
+    for (const auto& [key, value] : values->members()) {
+      const std::string name(key);
+      const auto [kind, inside] = value.alternative();
+      if (kind == "as_int") context.numbers[name] = inside.integer();
+      if (kind == "as_float") context.numbers[name] = inside.floating();
+      if (kind != "as_expr") continue;
+      const std::string expression = inside["expr_str"].string();
+      if (list == "sym_int_values") {
+        if (const auto known = context.symbols.value(expression)) context.numbers[name] = *known;
+      } else if (const auto known = context.symbols.real(expression)) {
+        context.numbers[name] = *known;
+      }
     }
   }
 }
 
 // x.shape[0] // 2, and checks of it: their results are in the nodes that use them.
 bool computes_sizes(const Node& node) {
-  constexpr std::string_view kOf[] = {"_operator.", "torch.sym_", "torch.ops.aten.sym_", "math.",
-                                      "torch.ops.aten._assert_scalar"};
+  constexpr std::string_view kOf[] = {"_operator.",          "torch.sym_", "torch._sym_",
+                                      "torch.ops.aten.sym_", "math.",      "torch.ops.aten._assert_scalar"};
   return output_names(node).empty() &&
          std::any_of(std::begin(kOf), std::end(kOf), [&](std::string_view of) { return node.target.starts_with(of); });
 }
@@ -242,11 +252,11 @@ void bind_symbols(const Json& module, const ParseOptions& options, ParseContext&
     if (size.dim != 0 || !symbol) return;  // the one that is dynamic is named where its tensor is read
     batches.insert(*symbol);
   }
-  if (batches.size() != 1) return;
-  const std::string& batch = *batches.begin();
-  if (!allows(context, batch, 1)) return;
-  context.symbols.bind(batch, 1);
-  notes.push_back("the model's batch size is dynamic and is set to 1; --shape NAME=D,D,… sets another shape");
+  if (batches.empty()) return;
+  if (!std::ranges::all_of(batches, [&](const std::string& batch) { return allows(context, batch, 1); })) return;
+  for (const std::string& batch : batches) context.symbols.bind(batch, 1);
+  notes.push_back(fmt::format("the model's batch {} dynamic and {} set to 1; --shape NAME=D,D,… sets another shape",
+                              batches.size() == 1 ? "size is" : "sizes are", batches.size() == 1 ? "is" : "are"));
 }
 
 InputSpec parse_input_spec(const Json& json, const ParseContext& context) {

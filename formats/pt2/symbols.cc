@@ -105,6 +105,8 @@ class Evaluation {
       if (name == "ceiling" || name == "CeilToInt") return std::ceil(a);
       if (name == "TruncToInt" || name == "TruncToFloat") return std::trunc(a);
       if (name == "RoundToInt") return std::nearbyint(a);
+      constexpr std::string_view kOfPython = "OpaqueUnaryFn_";  // of the module math
+      if (name.starts_with(kOfPython)) return function(name.substr(kOfPython.size()), a);
     }
     double result = a;
     const auto fold = [&](auto&& f) {
@@ -117,12 +119,25 @@ class Evaluation {
     if (name == "Min") return fold([](double p, double q) { return std::min(p, q); });
     if (x.size() != 2) return std::nullopt;
     const double b = x[1];
-    if (name == "Pow" || name == "PowByNatural") return std::pow(a, b);
+    if (name == "Pow" || name == "PowByNatural" || name == "FloatPow") return std::pow(a, b);
     if (b == 0) return std::nullopt;
     if (name == "Rational" || name == "FloatTrueDiv" || name == "IntTrueDiv") return a / b;
     if (name == "FloorDiv" || name == "CleanDiv") return std::floor(a / b);
     if (name == "CeilDiv") return std::ceil(a / b);
     if (name == "Mod" || name == "PythonMod") return a - b * std::floor(a / b);
+    return std::nullopt;
+  }
+
+  static std::optional<double> function(std::string_view name, double x) {
+    if (name == "sqrt") return std::sqrt(x);
+    if (name == "exp") return std::exp(x);
+    if (name == "log") return std::log(x);
+    if (name == "log2") return std::log2(x);
+    if (name == "cos") return std::cos(x);
+    if (name == "sin") return std::sin(x);
+    if (name == "tan") return std::tan(x);
+    if (name == "tanh") return std::tanh(x);
+    if (name == "atan") return std::atan(x);
     return std::nullopt;
   }
 
@@ -132,8 +147,13 @@ class Evaluation {
 
 }  // namespace
 
-std::optional<std::int64_t> Symbols::value(std::string_view expression) const {
+std::optional<double> Symbols::real(std::string_view expression) const {
   const std::optional<double> value = Evaluation(expression, numbers_).run();
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<std::int64_t> Symbols::value(std::string_view expression) const {
+  const std::optional<double> value = real(expression);
   constexpr double kLargest = 1e15;
   if (!value || std::nearbyint(*value) != *value || std::abs(*value) > kLargest) return std::nullopt;
   return static_cast<std::int64_t>(*value);

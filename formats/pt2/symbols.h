@@ -19,6 +19,8 @@ class Symbols {
   void bind(const std::string& symbol, std::int64_t value) { numbers_[symbol] = value; }
   [[nodiscard]] bool binds(const std::string& symbol) const { return numbers_.contains(symbol); }
   // None where a symbol is not bound, or the notation is not known.
+  [[nodiscard]] std::optional<double> real(std::string_view expression) const;
+  // The same where it is an integer.
   [[nodiscard]] std::optional<std::int64_t> value(std::string_view expression) const;
 
  private:

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/diagnostic.h"
 #include "formats/pt2/parse.h"
 
@@ -29,6 +31,20 @@ TEST(Symbols, ExpressionsHaveNumbersOnceTheirSymbolsDo) {
   EXPECT_EQ(symbols.value("Mul(Rational(1, 7), " + s + ")"), 1);
 }
 
+TEST(Symbols, ExpressionsMayBeRealNumbers) {
+  Symbols symbols;
+  symbols.bind("s77", 9);
+  const std::string s = kBatch;
+  EXPECT_EQ(symbols.real("IntTrueDiv(" + s + ", Integer(4))"), 2.25);
+  EXPECT_EQ(symbols.value("IntTrueDiv(" + s + ", Integer(4))"), std::nullopt);
+  EXPECT_EQ(symbols.real("FloatTrueDiv(Float('1.0', precision=53), ToFloat(" + s + "))"), 1.0 / 9);
+  EXPECT_EQ(symbols.real("OpaqueUnaryFn_sqrt(ToFloat(" + s + "))"), 3);
+  EXPECT_EQ(symbols.real("FloatPow(ToFloat(" + s + "), Float('-0.5', precision=53))"), std::pow(9, -0.5));
+  EXPECT_EQ(symbols.real("OpaqueUnaryFn_sqrt(Integer(-1))"), std::nullopt);
+  EXPECT_EQ(symbols.real("OpaqueUnaryFn_unknown(" + s + ")"), std::nullopt);
+  EXPECT_EQ(symbols.real("OpaqueUnaryFn_log(Integer(0))"), std::nullopt);
+}
+
 TEST(Symbols, WhatIsNotUnderstoodHasNone) {
   Symbols symbols;
   symbols.bind("s0", 3);
@@ -53,7 +69,7 @@ TEST(Symbols, ASymbolAloneIsNamed) {
 template <class T>
 T argument(std::string_view text) {
   ParseContext context{.file = "m.pt2", .torch_version = "2.9", .ranges = {}};
-  context.numbers = {{"n", 5}};
+  context.numbers = {{"n", std::int64_t{5}}, {"half", 0.5}};
   const JsonDocument document(text, {.file = "m.pt2", .entry = "model.json"});
   return std::get<T>(parse_argument(document.root(), context).value);
 }
@@ -78,6 +94,8 @@ TEST(Arguments, WithNamesHaveTheirNumbersWhereTheyAreKnown) {
   EXPECT_EQ(argument<Symbol>(R"({"as_sym_int": {"as_name": "m"}})").name, "m");
   EXPECT_EQ(argument<double>(R"({"as_sym_float": {"as_float": 0.25}})"), 0.25);
   EXPECT_EQ(argument<double>(R"({"as_sym_float": {"as_name": "n"}})"), 5.0);
+  EXPECT_EQ(argument<double>(R"({"as_sym_float": {"as_name": "half"}})"), 0.5);
+  EXPECT_EQ(argument<Symbol>(R"({"as_sym_int": {"as_name": "half"}})").name, "half");
   EXPECT_TRUE(argument<bool>(R"({"as_sym_bool": {"as_bool": true}})"));
   EXPECT_EQ(argument<std::vector<std::int64_t>>(R"({"as_sym_ints": [{"as_int": 2}, {"as_name": "n"}]})"),
             (std::vector<std::int64_t>{2, 5}));

@@ -11,6 +11,7 @@ running PyTorch. Stack traces are cut to relative paths before saving: the files
 """
 import copy
 import inspect
+import math
 import pathlib
 import re
 import sys
@@ -195,6 +196,13 @@ class Follow(nn.Module):
         return self.decoder(torch.relu(self.encoder(x - self.mean))) + self.mean
 
 
+class Sizes(nn.Module):
+    """Two inputs whose batches are unrelated, and real numbers computed from a size."""
+
+    def forward(self, x, y):
+        return x / math.sqrt(x.shape[1]) + x.shape[1] / 4, y * 2
+
+
 if __name__ == "__main__":
     last = count_up(ChannelsLast().to(memory_format=torch.channels_last))
     save("channels_last", last, (torch.zeros(1, 3, 3, 3).to(memory_format=torch.channels_last),))
@@ -208,6 +216,8 @@ if __name__ == "__main__":
     save("cond", Cond().eval(), (torch.zeros(2),))
     save("integers", Integers().eval(), (torch.zeros(3),))
     save("dynamic", count_up(nn.Linear(2, 2)), (torch.zeros(3, 2),), dynamic_shapes=({0: torch.export.Dim("batch", min=2, max=8)},))
+    save("sizes", Sizes().eval(), (torch.zeros(3, 5), torch.zeros(4, 2)), strict=True,
+         dynamic_shapes=({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}, {0: torch.export.Dim.DYNAMIC}))
     torch.manual_seed(1)
     encoder, decoder = nn.Linear(16, 4), nn.Linear(4, 16)
     save_methods("methods", encode=(Encode(encoder).eval(), (torch.zeros(1, 16),)),

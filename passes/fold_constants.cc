@@ -4,9 +4,12 @@
 // stand for real numbers (after a dequantize) stay, since their parameters are worth keeping.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/diagnostic.h"
 #include "base/element.h"
+#include "ops/host/build.h"
 #include "ops/nodes.h"
 #include "passes/passes.h"
 
@@ -89,6 +92,42 @@ bool is_view_of_integers(const ir::Node& node) {
          input->type.dim_order.empty() && node.result()->type.quant == input->type.quant;
 }
 
+// Masked scores compared with minus infinity, as PyTorch's decomposition of attention does: scores themselves are
+// finite, so that the mask that is added decides. The answers as a constant; null if it is another node.
+ir::Value* masked_places(ir::Graph& graph, const ir::Node& node) {
+  if (node.op != ops::nodes::aten_eq_Tensor_out) return nullptr;
+  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+  const ir::Value* number = node.tensor("other");
+  if (number->kind != ir::ValueKind::constant || !is_float(number->type) || number->type.elements() != 1 ||
+      number->data.as<float>().front() != kMinusInfinity) {
+    return nullptr;
+  }
+  const ir::Node* sum = node.tensor("self")->producer;
+  if (sum == nullptr || sum->op != ops::nodes::aten_add || node.result()->type.elements() > kLarge) return nullptr;
+  if (sum->number("alpha") != 1) return nullptr;
+  for (const auto& [mask_name, scores_name] : {std::pair("self", "other"), std::pair("other", "self")}) {
+    const ir::Value* mask = sum->tensor(mask_name);
+    if (mask->kind != ir::ValueKind::constant || !is_float(mask->type)) continue;
+    if (ops::may_be_minus_infinity(sum->tensor(scores_name))) continue;
+    const evaluate::Tensor numbers = evaluate::constant_tensor(*mask);
+    const ir::Shape& shape = node.result()->type.shape;
+    std::vector<float> answers;
+    for (std::int64_t i = 0; i < node.result()->type.elements(); ++i) {
+      std::int64_t rest = i, at = 0, step = 1;
+      for (std::size_t d = 0; d < mask->type.rank(); ++d) {  // from the last: the mask is broadcast
+        const std::int64_t size = shape[shape.size() - 1 - d], own = mask->type.shape[mask->type.rank() - 1 - d];
+        at += own == 1 ? 0 : rest % size * step;
+        step *= own;
+        rest /= size;
+      }
+      answers.push_back(numbers.values()[static_cast<std::size_t>(at)] == kMinusInfinity ? 1.0F : 0.0F);
+    }
+    const ir::TensorType& type = node.result()->type;
+    return graph.add_constant(node.result()->name + "_folded", type, ir::Bytes::own(bytes_of(type.dtype, answers)));
+  }
+  return nullptr;
+}
+
 // A choice that the same side wins everywhere: that side. Null if it is another node.
 ir::Value* chosen(const ir::Node& node) {
   if (node.op != ops::nodes::aten_where_self_out) return nullptr;
@@ -120,8 +159,10 @@ void fold_constants(ir::Graph& graph) {
       graph.erase(node);
       continue;
     }
-    if (ir::Value* side = chosen(*node)) {
-      graph.replace_uses(node->result(), side);
+    ir::Value* known = chosen(*node);
+    if (known == nullptr) known = masked_places(graph, *node);
+    if (known != nullptr) {
+      graph.replace_uses(node->result(), known);
       graph.erase(node);
       continue;
     }

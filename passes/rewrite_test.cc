@@ -58,6 +58,42 @@ TEST(FoldConstants, DropsChoicesThatAreMadeEverywhere) {
   EXPECT_NE(choice("[0, 0]").find("aten.x(self=%w)"), std::string::npos);  // of another shape
 }
 
+// PyTorch's decomposition of attention: rows that see nothing are zero. A causal mask has none, so softmax remains.
+TEST(FoldConstants, MaskedScoresAreMinusInfinityWhereTheMaskIs) {
+  const auto folded = [](const std::string& mask, const std::string& scores) {
+    return after(R"(graph g
+input %x : f32[1,2,2]
+const %mask : f32[2,2] = )" +
+                     mask + R"(
+const %infinity : f32[] = [-inf]
+const %zero : f32[] = [0.0]
+node "bmm" "" ""
+  %bmm : f32[1,2,2] = aten.bmm(self=%x, mat2=%x, transposed=true, scale=1.0)
+node "add" "" ""
+  %add : f32[1,2,2] = aten.add(self=)" +
+                     scores + R"(, other=%mask, alpha=1.0)
+node "softmax" "" ""
+  %softmax : f32[1,2,2] = aten.softmax(self=%add, dim=2)
+node "eq" "" ""
+  %eq : bool[1,2,2] = aten.eq.Tensor_out(self=%add, other=%infinity)
+node "all" "" ""
+  %all : bool[1,2,1] = cormorant.amin.any(self=%eq, dim=[2])
+node "where" "" ""
+  %where : f32[1,2,2] = aten.where.self_out(condition=%all, self=%zero, other=%softmax)
+node "use" "" ""
+  %use : f32[1,2,2] = aten.x(self=%where)
+output %use
+)",
+                 fold_constants);
+  };
+  const std::string causal = folded("[0.0, -inf, 0.0, 0.0]", "%bmm");
+  EXPECT_NE(causal.find("aten.x(self=%softmax)"), std::string::npos) << causal;
+  const std::string unseen = folded("[-inf, -inf, 0.0, 0.0]", "%bmm");
+  EXPECT_EQ(unseen.find("aten.eq"), std::string::npos) << unseen;
+  EXPECT_NE(unseen.find("bool[1,2,1] = [1, 0]"), std::string::npos) << unseen;
+  EXPECT_NE(folded("[0.0, -inf, 0.0, 0.0]", "%x").find("aten.eq"), std::string::npos);  // which may be anything
+}
+
 TEST(MergeDuplicates, ReadsStateOnceForTwoThatComputeTheSame) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[2]

@@ -3,10 +3,12 @@
 // PyTorch's indices are int64. Those that an operator finds (argmax, a sort) are smaller than the dimension they are
 // about, and 32 bits hold them: in half of the memory, and without pairs of registers. The same holds for what is moved
 // around of them. Values that the model computes with, takes or returns stay as they are: nothing bounds those, and the
-// type of an input or output is the user's.
+// type of an input or output is the user's. Constants that are nothing but indices are kept in 16 bits if these hold
+// them, else in 32: flash for each of them.
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
+#include <utility>
 
 #include "ops/nodes.h"
 #include "passes/passes.h"
@@ -112,8 +114,52 @@ class Narrowing {
   std::unordered_set<ir::Value*> narrow_;
 };
 
+// Whether a node reads a value as the places where it selects or writes, and as nothing else.
+bool reads_as_places(const ir::Node& node, const ir::Value* value) {
+  constexpr std::string_view kNames[] = {ops::nodes::aten_index_select,          ops::nodes::aten_gather,
+                                         ops::nodes::aten_scatter_src_out,       ops::nodes::aten_scatter_add,
+                                         ops::nodes::cormorant_scatter_amax_any, ops::nodes::cormorant_scatter_amin_any,
+                                         ops::nodes::cormorant_scatter_prod_any};
+  return std::ranges::find(kNames, node.op) != std::end(kNames) && std::ranges::count(node.inputs(), value) == 1 &&
+         node.tensor("index") == value;
+}
+
+template <class T>
+bool holds_all(std::span<const std::int64_t> places) {
+  return std::ranges::all_of(places, [](std::int64_t place) { return std::in_range<T>(place); });
+}
+
+template <class T>
+void narrow(ir::Value* value, DType type) {
+  std::vector<T> narrow;
+  for (const std::int64_t place : value->data.as<std::int64_t>()) narrow.push_back(static_cast<T>(place));
+  value->type.dtype = type;
+  value->data = ir::Bytes::of(std::span<const T>(narrow));
+}
+
+void narrow_constants(ir::Graph& graph) {
+  std::vector<ir::Value*> wide;
+  for (ir::Value& value : graph.values()) {
+    if (value.kind == ir::ValueKind::constant && is_wide(&value) && !graph.is_kept(&value)) wide.push_back(&value);
+  }
+  for (ir::Value* value : wide) {
+    const std::vector<const ir::Node*> users = std::as_const(graph).users(value);
+    const auto reads = [&](const ir::Node* user) { return reads_as_places(*user, value); };
+    if (users.empty() || !std::ranges::all_of(users, reads)) continue;
+    const auto places = value->data.as<std::int64_t>();
+    if (holds_all<std::int16_t>(places)) {
+      narrow<std::int16_t>(value, DType::i16);
+    } else if (holds_all<std::int32_t>(places)) {
+      narrow<std::int32_t>(value, DType::i32);
+    }
+  }
+}
+
 }  // namespace
 
-void narrow_integers(ir::Graph& graph) { Narrowing(graph).run(); }
+void narrow_integers(ir::Graph& graph) {
+  Narrowing(graph).run();
+  narrow_constants(graph);
+}
 
 }  // namespace cormorant::passes

@@ -48,6 +48,28 @@ TEST(NarrowIntegers, LeavesWhatAnInstructionWouldNotPayFor) {
   EXPECT_EQ(narrowed(most), most);
 }
 
+// In 16 bits, or in 32 if those do not hold them; what is also a number, or is returned, stays.
+TEST(NarrowIntegers, ConstantsThatAreIndicesTakeLessFlash) {
+  const std::string head = "graph g\ninput %x : f32[70000]\n";
+  const std::string select = node("y", "f32[2] = aten.index_select(self=%x, dim=0, index=%i)");
+  const auto places = [](const std::string& type, const std::string& numbers) {
+    return "const %i : " + type + "[2] = " + numbers + "\n";
+  };
+  EXPECT_EQ(narrowed(head + places("i64", "[7, 32767]") + select + "output %y\n"),
+            head + places("i16", "[7, 32767]") + select + "output %y\n");
+  EXPECT_EQ(narrowed(head + places("i64", "[7, 32768]") + select + "output %y\n"),
+            head + places("i32", "[7, 32768]") + select + "output %y\n");
+  const std::string scatter = "input %s : f32[2]\n" + places("i64", "[1, 0]") +
+                              node("y", "f32[70000] = aten.scatter_add(self=%x, dim=0, index=%i, src=%s)");
+  EXPECT_NE(narrowed(head + scatter + "output %y\n").find("%i : i16[2]"), std::string::npos);
+  const std::string computed = places("i64", "[7, 0]") + select +
+                               node("z", "i64[2] = cormorant.mul.any(self=%i, other=%i)") + "output %y\noutput %z\n";
+  EXPECT_EQ(narrowed(head + computed), head + computed);
+  const std::string moved = "graph g\ninput %j : i64[2]\n" + places("i64", "[5, 6]") +
+                            node("y", "i64[2] = aten.index_select(self=%i, dim=0, index=%j)") + "output %y\n";
+  EXPECT_EQ(narrowed(moved), moved);
+}
+
 // Nothing bounds a product, nor what a user passes in; and a value that one of them reads keeps its type, with all that
 // it is moved from.
 TEST(NarrowIntegers, NeedsAProofForEveryReader) {

@@ -15,6 +15,10 @@ ir::Value* indices(ir::Graph& graph, DType type, const ir::Shape& shape, std::in
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(7 * i + i / 3) % limit;
   if (type == DType::i64)
     return graph.add_constant("index", made, ir::Bytes::of(std::span<const std::int64_t>(places)));
+  if (type == DType::i16) {
+    const std::vector<std::int16_t> half(places.begin(), places.end());
+    return graph.add_constant("index", made, ir::Bytes::of(std::span<const std::int16_t>(half)));
+  }
   const std::vector<std::int32_t> narrow(places.begin(), places.end());
   return graph.add_constant("index", made, ir::Bytes::of(std::span<const std::int32_t>(narrow)));
 }
@@ -36,7 +40,7 @@ std::vector<Case> cases() {
   for (const bool wide : {false, true}) {
     const std::string of = wide ? " of words" : " of int8";
     for (const std::int64_t dim : {0, 1, 2}) {
-      const DType type = dim == 1 ? DType::i32 : DType::i64;
+      const DType type = dim == 0 ? DType::i64 : dim == 1 ? DType::i32 : DType::i16;
       cases.push_back({"index_select along " + std::to_string(dim) + of, [=](ir::Graph& g) {
                          const ir::Shape shape = {5, 6, 9};
                          ir::Shape selected = shape;

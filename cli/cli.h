@@ -21,6 +21,10 @@ void add_about(CLI::App& app);  // targets, operators, completion, manual
 
 std::string manual_page(const CLI::App& app, std::string_view version);  // for man
 
+// What a std::bad_alloc is called, here and in Python.
+inline constexpr const char* kOutOfMemory =
+    "out of memory\n  the model or its data needs more memory than this machine has";
+
 // Describes an argument that neither the application nor its command accepts, with a suggestion.
 std::string explain_extra(const CLI::App& app, const std::string& extra);
 

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/shared_options.h"
 #include "cli/summary.h"
+#include "cli/terminal.h"
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/samples.h"
@@ -34,7 +35,7 @@ namespace {
 struct EvaluateFlags {
   std::string model, data, float_model, target = "host", isa, compiler = "gcc", calibrate, method;
   std::vector<std::string> shapes;
-  bool json = false, layers = false, sequence = false;
+  bool json = false, quiet = false, layers = false, sequence = false;
 
   [[nodiscard]] compiler::Axes axes() const { return sequence ? compiler::Axes::sequences : compiler::Axes::samples; }
   driver::QuantizationFlags quantization;  // with layers
@@ -43,6 +44,10 @@ struct EvaluateFlags {
 // --method is about whichever of the files has several: a program that was compiled from one of them has no other.
 std::string method_in(const EvaluateFlags& flags, const std::vector<std::string>& methods) {
   return methods.size() > 1 ? flags.method : "";
+}
+
+Progress progress_of(const EvaluateFlags& flags) {
+  return flags.json || flags.quiet ? Progress() : terminal_progress();
 }
 
 Scores score(const EvaluateFlags& flags) {
@@ -71,6 +76,7 @@ Scores score(const EvaluateFlags& flags) {
   if (flags.target != "host") request.where.target = parse_target(flags.target, flags.isa);
   request.where.compiler = flags.compiler == "clang" ? Compiler::clang : Compiler::gcc;
   request.where.time_limit = std::chrono::minutes(10);
+  request.where.progress = progress_of(flags);
   return score(request, data);
 }
 
@@ -137,6 +143,7 @@ void run_layers(const EvaluateFlags& flags) {
   compiler::Options options;
   options.config.target = parse_target(flags.target == "host" ? "cortex-m55" : flags.target, flags.isa);
   options.quantize = true;
+  options.progress = progress_of(flags);
   apply(flags.quantization, options);
   options.calibration = calibration.samples;
   const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
@@ -206,6 +213,7 @@ void run(const EvaluateFlags& flags) {
     fmt::print("{}\n", json_text(scores_json(scores), 2));
     return;
   }
+  if (flags.quiet) return print_scores(scores);
   for (const std::string& note : scores.notes) fmt::print(stderr, "note: {}\n", note);
   const auto is_measured = [](const OutputScore& output) {
     return output.accuracy || output.agreement || output.rmse || output.sqnr_db;
@@ -248,6 +256,7 @@ void add_evaluate(CLI::App& app) {
                       "With --layers: inputs for calibration (default: those of --data)");
   add_shapes(*command, flags->shapes);
   add_quantization(*command, flags->quantization, "--layer-settings", false);
+  command->add_flag("--quiet", flags->quiet, "Print errors and the result only: neither notes nor progress");
   command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   command->footer(
       "Examples:\n"

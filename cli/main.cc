@@ -75,8 +75,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{} out of memory\n  the model or its data needs more memory than this machine has\n",
-               cormorant::cli::error_label());
+    fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), cormorant::cli::kOutOfMemory);
     return 1;
   } catch (const std::system_error& error) {  // disk, permissions, processes: the environment is at fault
     fmt::print(stderr, "{} {}\n", cormorant::cli::error_label(), error.what());

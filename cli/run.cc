@@ -13,6 +13,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/run_figures.h"
+#include "cli/terminal.h"
 #include "program/bundle_io.h"
 #include "program/files.h"
 #include "program/firmware_table.h"
@@ -227,6 +228,7 @@ int run(const RunFlags& flags) {
   const bool is_bundle = kind_of(flags.program) == FileKind::bundle;
   const std::vector<Arrays> inputs = read_inputs(flags, program);
   where.steps = inputs.size();
+  if (!flags.json && !flags.quiet) where.progress = terminal_progress();
   Outcome outcome = is_bundle ? run_bundle(flags, program, where) : Outcome{execute(program, inputs, where), {}};
   if (flags.profile) outcome.names = read_names(flags.program, program.bytes, program.method);
   const std::vector<Arrays>& outputs = outcome.execution.outputs;

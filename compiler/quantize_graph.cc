@@ -227,8 +227,8 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
   quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
   std::ranges::move(report.warnings, std::back_inserter(facts.warnings));
   const quantizer::Samples samples = quantizer::with_states(*report.real, data, options.threads);
-  return {quantizer::compare_layers(graph, *report.real, samples, options.threads), std::move(report.equalized),
-          std::move(facts.warnings)};
+  return {quantizer::compare_layers(graph, *report.real, samples, options.threads, options.progress),
+          std::move(report.equalized), std::move(facts.warnings)};
 }
 
 }  // namespace cormorant::compiler

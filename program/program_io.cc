@@ -149,7 +149,8 @@ const std::pair<std::string, npy::Array>& array_for(const npy::DataSet& data, co
 }
 
 // Every thread has a program, so memory, of its own.
-std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sample>& samples, std::size_t steps) {
+std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sample>& samples, std::size_t steps,
+                                const Progress& progress) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();
   const std::size_t sequences = (samples.size() + steps - 1) / steps;
   const std::size_t threads = quantizer::thread_count(0, sequences);
@@ -158,10 +159,14 @@ std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sa
     hosts.push_back(std::make_unique<HostProgram>(program.bytes, kernels, program.file, program.method));
   }
   std::vector<Sample> outputs(samples.size());
+  quantizer::SharedProgress shared(progress, "running", samples.size());
   quantizer::parallel_for(sequences, threads, [&](std::size_t sequence, std::size_t thread) {
     hosts[thread]->program().reset();
     const std::size_t end = std::min(samples.size(), (sequence + 1) * steps);
-    for (std::size_t k = sequence * steps; k < end; ++k) outputs[k] = hosts[thread]->run(samples[k]);
+    for (std::size_t k = sequence * steps; k < end; ++k) {
+      outputs[k] = hosts[thread]->run(samples[k]);
+      shared.one_done();
+    }
   });
   return outputs;
 }
@@ -292,13 +297,33 @@ void check_program_operators(const ir::Graph& graph, const ops::Config& config, 
   }
 }
 
+namespace {
+
+struct TooLarge : InputError {
+  using InputError::InputError;
+};
+
+// A model may well need more memory than programs can have: that is no fault of ours.
+void require_possible(std::span<const std::byte> program, const std::string& method, const std::string& model) {
+  const std::vector<std::uint64_t> arenas = read_facts(program, method).arena_bytes;
+  const std::uint64_t bytes = std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0});
+  if (bytes <= static_cast<std::uint64_t>(kMostArenas)) return;
+  throw TooLarge({fmt::format("its tensors need {} bytes at a time, more than 1 GiB", bytes),
+                  "export it for smaller inputs: microcontrollers have a few megabytes", model});
+}
+
+}  // namespace
+
 void require_loadable(std::span<const std::byte> program, const std::string& model, bool of_later_stage) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();
   if (!missing_operators(program, kernels).empty()) return;  // of another runtime alone
   try {
     for (const std::string& method : pte::method_names(program)) {
+      require_possible(program, method, model);
       const HostProgram loaded(program, kernels, model, method);
     }
+  } catch (const TooLarge&) {
+    throw;
   } catch (const InputError& error) {
     if (of_later_stage) throw;
     throw std::logic_error(fmt::format("the program does not load: {}", error.what()));
@@ -455,7 +480,7 @@ Execution execute(const ProgramFile& program, const std::vector<Arrays>& samples
     execution.board = run_on_board(program, request);
     outputs = std::move(execution.board->outputs);
   } else {
-    outputs = run_on_host(program, raw, where.steps);
+    outputs = run_on_host(program, raw, where.steps, where.progress);
   }
   for (const Sample& sample : outputs) {
     Arrays arrays;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "compiler/samples.h"
 #include "formats/npy/data_set.h"
 #include "formats/npy/npy.h"
@@ -93,6 +94,7 @@ struct ExecuteOn {
   bool account = false;  // code by part, and the stack's bound
   std::chrono::milliseconds time_limit{60'000};
   std::filesystem::path keep_elf;
+  Progress progress = {};  // on the host; a board tells nothing until it has run all samples
 };
 
 // Inputs that a sample leaves out are zero. On a board all samples run in one boot, on the host on all cores.

@@ -54,10 +54,12 @@ Outputs evaluate_float(const ScoreRequest& request, const npy::DataSet& data) {
   const evaluate::Evaluator evaluator(graph);
   std::vector<std::vector<evaluate::Tensor>> all(samples.count);
   const std::size_t sequences = samples.count / samples.steps;
+  quantizer::SharedProgress progress(request.where.progress, "running in float", samples.count);
   quantizer::parallel_for(sequences, quantizer::thread_count(0, sequences), [&](std::size_t sequence, std::size_t) {
     std::vector<evaluate::Tensor> states = evaluator.initial_states();
     for (std::size_t i = sequence * samples.steps; i < (sequence + 1) * samples.steps; ++i) {
       all[i] = evaluator.step(samples.load(i), states);
+      progress.one_done();
     }
   });
   outputs.samples = samples.count;

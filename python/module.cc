@@ -310,8 +310,7 @@ void translate(const std::exception_ptr& thrown, void* payload) {
   } catch (const BoardFault& error) {
     set_error(errors.board, error.what());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(PyExc_MemoryError,
-                    "there is not enough memory\n  the model or its data needs more than this machine gives");
+    PyErr_SetString(PyExc_MemoryError, cli::kOutOfMemory);
   } catch (const std::system_error& error) {
     PyErr_SetString(PyExc_OSError, error.what());
   } catch (const std::exception& error) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "base/diagnostic.h"
 #include "evaluate/graph.h"
@@ -165,9 +164,7 @@ Watched calibrate(const ir::Graph& graph, const Annotation& annotation, const Sa
   }
 
   const evaluate::Evaluator evaluator(graph);
-  std::mutex mutex;
-  std::size_t done = 0;
-  tell(options.progress, kCalibrating, 0, samples.count);
+  SharedProgress progress(options.progress, kCalibrating, samples.count);
   parallel_for(samples.count, threads, [&](std::size_t index, std::size_t thread) {
     Observations& to = split.is_held(index) ? per_thread[thread].held : per_thread[thread].fitted;
     (void)evaluator.run(samples.load(index), [&](const ir::Value& value, const evaluate::Tensor& tensor) {
@@ -176,9 +173,7 @@ Watched calibrate(const ir::Graph& graph, const Annotation& annotation, const Sa
       at->second.add(tensor.values());
       if (at->second.has_non_finite()) reject_non_finite(value, fmt::format(" for calibration sample {}", index));
     });
-    if (!options.progress) return;
-    const std::scoped_lock lock(mutex);
-    options.progress(kCalibrating, ++done, samples.count);
+    progress.one_done();
   });
   for (std::size_t t = 1; t < threads; ++t) {
     for (auto& [value, histogram] : all.fitted) histogram.merge(per_thread[t].fitted.at(value));

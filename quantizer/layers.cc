@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <unordered_map>
 
 #include "evaluate/graph.h"
@@ -17,6 +16,8 @@
 
 namespace cormorant::quantizer {
 namespace {
+
+constexpr std::string_view kMeasuringLayers = "measuring layers";
 
 using evaluate::Sqnr;
 using evaluate::Tensor;
@@ -209,13 +210,14 @@ LayerError described(const Layer& layer, const Measured& measured) {
 }  // namespace
 
 LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
-                           std::size_t threads) {
+                           std::size_t threads, const Progress& progress) {
   const Comparison comparison(quantized, real);
   std::vector<Measured> all = comparison.nothing();
   std::vector<Sqnr> outputs(real.outputs().size());
   const std::size_t stride = std::max<std::size_t>(1, samples.count / kSamplesAlone);
   // Sums are taken in the samples' order, a bunch at a time: the same digits for any number of threads.
   constexpr std::size_t kBunch = 8;
+  SharedProgress shared(progress, kMeasuringLayers, samples.count);
   for (std::size_t first = 0; first < samples.count; first += kBunch) {
     const std::size_t count = std::min(kBunch, samples.count - first);
     std::vector<std::vector<Measured>> parts(count, comparison.nothing());
@@ -224,6 +226,7 @@ LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, co
       const std::size_t index = first + k;
       const bool alone = index % stride == 0 && index / stride < kSamplesAlone;
       comparison.measure(samples.load(index), alone, parts[k], part_outputs[k]);
+      shared.one_done();
     });
     for (std::size_t k = 0; k < count; ++k) {
       for (std::size_t i = 0; i < all.size(); ++i) all[i].add(parts[k][i]);
@@ -244,14 +247,10 @@ Blame blame(const ir::Graph& quantized, const ir::Graph& real, const Samples& sa
   const Comparison comparison(quantized, real);
   const std::size_t count = std::min<std::size_t>(kMostSamples, samples_to_judge_by(real, samples));
   std::vector<std::vector<std::vector<Sqnr>>> parts(count);
-  constexpr std::string_view kTask = "measuring layers";
-  std::mutex mutex;
-  std::size_t done = 0;
-  tell(progress, kTask, 0, count);
+  SharedProgress shared(progress, kMeasuringLayers, count);
   parallel_for(count, thread_count(threads, count), [&](std::size_t k, std::size_t) {
     parts[k] = comparison.measure_alone(samples.load(k * samples.count / count));
-    const std::scoped_lock lock(mutex);
-    tell(progress, kTask, ++done, count);
+    shared.one_done();
   });
   Blame blame;
   for (std::size_t layer = 0; layer < comparison.layers().size(); ++layer) {

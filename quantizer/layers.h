@@ -38,7 +38,7 @@ struct LayerReport {
 
 // `real` is the graph that `quantized` was made from: values with the same names correspond.
 [[nodiscard]] LayerReport compare_layers(const ir::Graph& quantized, const ir::Graph& real, const Samples& samples,
-                                         std::size_t threads = 0);
+                                         std::size_t threads = 0, const Progress& progress = {});
 
 // Noise over signal of every output when one tensor alone is quantized, by the tensor's name in `real`: "alone" in the
 // report. `quantized` is best refined for that (QuantizeOptions::refine_alone).

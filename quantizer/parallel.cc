@@ -110,4 +110,15 @@ void parallel_for(std::size_t count, std::size_t threads, const std::function<vo
   if (failure) std::rethrow_exception(failure);
 }
 
+SharedProgress::SharedProgress(const Progress& progress, std::string_view task, std::size_t total)
+    : progress_(progress), task_(task), total_(total) {
+  tell(progress_, task_, 0, total_);
+}
+
+void SharedProgress::one_done() {
+  if (!progress_) return;
+  const std::scoped_lock lock(mutex_);
+  progress_(task_, ++done_, total_);
+}
+
 }  // namespace cormorant::quantizer

@@ -71,6 +71,21 @@ TEST(ParallelFor, ReusesItsThreads) {
   EXPECT_EQ(ids(), first);
 }
 
+TEST(SharedProgress, CountsOneByOne) {
+  std::vector<std::size_t> told;
+  const Progress progress = [&](std::string_view task, std::size_t done, std::size_t total) {
+    EXPECT_EQ(task, "counting");
+    EXPECT_EQ(total, 100U);
+    told.push_back(done);
+  };
+  SharedProgress shared(progress, "counting", 100);
+  parallel_for(100, 3, [&](std::size_t, std::size_t) { shared.one_done(); });
+  ASSERT_EQ(told.size(), 101U);
+  for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], i);
+  const Progress nobody;
+  SharedProgress(nobody, "counting", 1).one_done();
+}
+
 TEST(ThreadCount, IsBoundedByTheWork) {
   EXPECT_EQ(thread_count(8, 3), 3U);
   EXPECT_EQ(thread_count(2, 100), 2U);

@@ -18,8 +18,6 @@ namespace cormorant {
 namespace {
 
 constexpr std::size_t kAlignment = 16;
-constexpr std::int64_t kMostArenas = std::int64_t{1}
-                                     << 30;  // bytes of all: no program for a microcontroller needs more
 constexpr std::size_t kSmallestState = 4096;
 constexpr std::size_t kRoomyState = std::size_t{1} << 20;
 constexpr std::size_t kLargestState = std::size_t{1} << 28;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@
 #include "runtime/program.h"
 
 namespace cormorant {
+
+// Bytes of all arenas that a program may plan: none for a microcontroller needs more.
+inline constexpr std::int64_t kMostArenas = std::int64_t{1} << 30;
 
 // Memory of exactly `size` bytes whose address is a multiple of 16, as boards' linker scripts align it; zeroed.
 class AlignedBytes {

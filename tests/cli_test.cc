@@ -1036,6 +1036,26 @@ TEST_F(CommandLine, QuietPrintsErrorsOnly) {
   EXPECT_TRUE(std::filesystem::exists(path() / "quiet.pte"));
 }
 
+// On a terminal, long work says how far it is, except where nothing but the result is wanted.
+TEST_F(CommandLine, TerminalsShowProgress) {
+  const auto on_terminal = [&](const std::string& arguments) {
+    const std::string command =
+        fmt::format("cd '{}' && ASAN_OPTIONS=detect_leaks=0 script -qec '{} {}' typescript >said.txt 2>&1",
+                    path().string(), binary(), arguments);
+    EXPECT_EQ(std::system(command.c_str()), 0) << arguments;
+    return read_text(path() / "said.txt");
+  };
+  const std::string data = " --data " + zoo("digits_expected.npz");
+  const std::string both = on_terminal("evaluate digits.pte --float digits" + data);
+  EXPECT_TRUE(has(both, "running 8/8"));
+  EXPECT_TRUE(has(both, "running in float 8/8"));
+  EXPECT_TRUE(has(on_terminal("evaluate digits --layers --calibrate digits_few.npz" + data), "measuring layers 8/8"));
+  EXPECT_TRUE(has(on_terminal("run digits.pte --target=host --input x.npy"), "running 1/1"));
+  const std::string quiet = on_terminal("evaluate digits.pte --float digits --quiet" + data);
+  EXPECT_FALSE(has(quiet, "running")) << quiet;
+  EXPECT_TRUE(has(quiet, "worst SQNR"));
+}
+
 TEST_F(CommandLine, TheManualNamesEveryOption) {
   const Ran manual = cormorant(path(), {"manual"});
   EXPECT_EQ(manual.status, kDone);

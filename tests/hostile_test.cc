@@ -62,6 +62,9 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
              "graph forward\ninput %x : f32[1,1,1,4]\nconst %w : f32[1,1,1,2] = [0.5, 0.25]\nnode \"n\" \"\" \"\"\n"
              "  %y : f32[1,1,1,3] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[65536, 1], padding=[0, 0], "
              "dilation=[1, 1], groups=1)\noutput %y\n");
+  write_text(path() / "large.txt",
+             "graph forward\ninput %x : f32[1,536870000]\nnode \"n\" \"\" \"\"\n"
+             "  %y : f32[1,536870000] = aten.clamp(self=%x, min=0.0, max=none)\noutput %y\n");
   write_text(path() / "order.txt", "graph forward\ninput %x : f32[1,2,3,4] order(0,2,3,3)\noutput %x\n");
   const struct {
     Arguments command;
@@ -70,6 +73,7 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
       {{"compile", "stride.txt"}, "aten.conv2d in float with a stride of more than"},
       {{"compile", "stride.txt", "-q"}, "aten.conv2d in float with a stride of more than"},
       {{"compile", "order.txt"}, "an order has each dimension once"},
+      {{"compile", "large.txt"}, "large.txt: its tensors need 2147480000 bytes at a time, more than 1 GiB"},
       {{"compile", hostile("heap.pt2"), "-q"},
        "argument 'stride' of aten.conv_transpose2d.input does not fit in 32 bits"},
       {{"compile", hostile("heap.pt2")}, "up2 (architectures.py:94)"},
@@ -91,7 +95,8 @@ TEST_F(Hostile, FilesAreRefusedWithAReason) {
     EXPECT_EQ(ran.status, kInputAtFault) << ran.command << "\n" << ran.err;
     EXPECT_TRUE(has(ran.err, row.says)) << ran.command;
   }
-  EXPECT_EQ(files(), std::vector<std::string>({"order.txt", "stride.txt", "stride_zero.txt", "stride_zero.txt.data"}));
+  EXPECT_EQ(files(), std::vector<std::string>(
+                         {"large.txt", "order.txt", "stride.txt", "stride_zero.txt", "stride_zero.txt.data"}));
 }
 
 // JSON is UTF-8, names of a file are any bytes. No terminal gets its control characters.

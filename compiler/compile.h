@@ -81,8 +81,9 @@ struct Facts {
   std::vector<emit::Step> steps;         // where each instruction of the program comes from
   std::vector<FloatOperator> float_operators;
   std::vector<std::string> warnings;
-  std::size_t dropped_channels = 0;         // that were the same for every input
-  std::optional<std::int64_t> window_macs;  // of a streamed network, before streaming
+  std::size_t dropped_channels = 0;                 // that were the same for every input
+  std::optional<std::int64_t> window_macs;          // of a streamed network, before streaming
+  std::optional<passes::WholeWindow> whole_window;  // of a streamed network, what computes all of it each time
   std::vector<double> causal_db;  // of a causal stream, against the window's: per output, with calibration data
   std::optional<RowsFacts> rows;  // where some of it may be computed row by row
   std::int64_t macs = 0;

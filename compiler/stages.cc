@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/stages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -53,8 +55,17 @@ void stream(ir::Graph& graph, Context& context) {
   const bool compares = options.causal && data.count != 0 && data.steps == 1;
   std::optional<ir::Graph> window;
   if (compares) window = quantizer::copy_of(graph);
-  const std::vector<passes::StreamedOutput> outputs = passes::stream(graph, options);
-  if (compares) context.facts.causal_db = compare_streamed(*window, graph, options, outputs, data, kStreamed);
+  passes::StreamedNetwork streamed = passes::stream(graph, options);
+  if (compares) context.facts.causal_db = compare_streamed(*window, graph, options, streamed.outputs, data, kStreamed);
+  context.facts.whole_window = std::move(streamed.whole);
+  if (!context.facts.whole_window) return;
+  const auto& [node, source, nodes] = *context.facts.whole_window;
+  const std::string after =
+      nodes == 1 ? " is" : fmt::format(" and {} layer{} after it are", nodes - 1, nodes == 2 ? "" : "s");
+  context.facts.warnings.push_back(
+      fmt::format("{}{}{} computed over the whole window for each hop, since it is not the same for every entry of the "
+                  "streamed axis: see the MACs per hop",
+                  node, source.empty() ? "" : " at " + source, after));
 }
 
 void drop_channels(ir::Graph& graph, Context& context) {

@@ -73,6 +73,11 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["macs"] = facts.macs;
   json["recompute"] = recompute_of(facts);
   if (facts.window_macs) json["window_macs"] = *facts.window_macs;
+  if (facts.whole_window) {
+    json["whole_window"] = {{"node", facts.whole_window->node},
+                            {"source", facts.whole_window->source},
+                            {"operators", facts.whole_window->nodes}};
+  }
   if (options.stream && options.stream->causal) {
     json["causal_sqnr_db"] = nlohmann::json::array();
     for (const double db : facts.causal_db) {

@@ -92,7 +92,17 @@ struct StreamedOutput {
   std::optional<std::size_t> axis;  // along which it has only its newest entries; none: it is the same as the window's
   std::int64_t lag = 0;             // how many entries the window is ahead of them
 };
-std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options);
+// The first layer that computes the whole window each time where it might have computed only new entries, and how many
+// there are, with those after it.
+struct WholeWindow {
+  std::string node, source;
+  std::size_t nodes = 0;
+};
+struct StreamedNetwork {
+  std::vector<StreamedOutput> outputs;
+  std::optional<WholeWindow> whole;
+};
+StreamedNetwork stream(ir::Graph& graph, const StreamOptions& options);
 
 // A delay line before a dilated convolution, of which few entries are read, is not shifted but a ring.
 void ring_states(ir::Graph& graph);

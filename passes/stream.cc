@@ -22,6 +22,7 @@
 #include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/diagnostic.h"
 #include "ops/nodes.h"
@@ -63,17 +64,19 @@ class Streaming {
  public:
   Streaming(ir::Graph& graph, const StreamOptions& options) : graph_(graph), options_(options) {}
 
-  std::vector<StreamedOutput> run() {
+  StreamedNetwork run() {
     begin();
+    const std::size_t own_states = graph_.updates().size();
     for (ir::Node* node : graph_.snapshot()) visit(*node);
-    std::vector<StreamedOutput> outputs;
+    for (std::size_t i = 0; i < own_states; ++i) update_whole(i);
+    StreamedNetwork network{.outputs = {}, .whole = std::move(first_whole_)};
     for (const ir::Value* output : graph_.outputs()) {
       const Streamed* out = stream_of(output);
       if (out != nullptr && out->padded > out->window - out->fresh) require_causal(*out, "an output");
-      outputs.push_back(out == nullptr ? StreamedOutput() : StreamedOutput{out->axis, out->lag});
+      network.outputs.push_back(out == nullptr ? StreamedOutput() : StreamedOutput{out->axis, out->lag});
     }
     graph_.erase_unused();
-    return outputs;
+    return network;
   }
 
  private:
@@ -107,6 +110,16 @@ class Streaming {
     return at == streams_.end() ? nullptr : &at->second;
   }
 
+  // A buffer of the model keeps what it kept: of the whole window.
+  void update_whole(std::size_t index) {
+    const ir::Update update = graph_.updates()[index];
+    const Streamed* kept = stream_of(update.value);
+    if (kept == nullptr) return;
+    if (kept->padded > 0) require_causal(*kept, fmt::format("the buffer '{}'", update.state->name));
+    ir::Value* all = whole(update.value);
+    graph_.updates()[index].value = all;
+  }
+
   // Readers of window entries that depend on padding.
   void require_causal(const Streamed& value, const std::string& reader) const {
     if (options_.causal) return;
@@ -120,16 +133,48 @@ class Streaming {
 
   void visit(ir::Node& node) {
     const std::vector<ir::Value*> inputs = node.inputs();
-    if (std::ranges::none_of(inputs, [&](const ir::Value* v) { return stream_of(v) != nullptr; })) return;
+    if (std::ranges::none_of(inputs, [&](const ir::Value* v) { return stream_of(v) != nullptr; })) {
+      if (std::ranges::any_of(inputs, [&](const ir::Value* v) { return over_window_.contains(v); })) note_whole(node);
+      return;
+    }
     if (node.results.size() == 1 && (slides(node) || cuts(node) || stays_in_place(node))) return;
     if (options_.causal && goes_on(node)) return;
     if (sums_up(node)) return;
+    bool is_over_window = false;
     for (ir::Value* input : inputs) {
       const Streamed* in = stream_of(input);
       if (in == nullptr) continue;
       if (in->padded > 0) require_causal(*in, node.name);
+      is_over_window = is_over_window || in->fresh != in->window;
       node.replace_use(input, whole(input));
     }
+    if (is_over_window) note_whole(node);
+  }
+
+  // Of what is computed over the window, what gives one result for all of it has to be, and views cost nothing.
+  void note_whole(const ir::Node& node) {
+    const bool is_view = node.op == ops::nodes::aten_view || node.op == ops::nodes::aten_permute;
+    if (!is_view) {
+      if (sums_all(node)) return;
+      if (!first_whole_) first_whole_ = WholeWindow{node.name, node.location.text(), 0};
+      ++first_whole_->nodes;
+    }
+    over_window_.insert(node.results.begin(), node.results.end());
+  }
+  static bool sums_all(const ir::Node& node) {
+    constexpr std::string_view kReductions[] = {ops::nodes::aten_mean,   ops::nodes::aten_sum,
+                                                ops::nodes::aten_amax,   ops::nodes::aten_amin,
+                                                ops::nodes::aten_argmax, ops::nodes::aten_argmin};
+    if (std::ranges::find(kReductions, node.op) != std::end(kReductions)) return true;
+    const ir::Shape& shape = node.result()->type.shape;
+    if (node.op == ops::nodes::aten_linear) return node.result()->type.elements() == shape.back();
+    const bool is_pooling = node.op == ops::nodes::aten_max_pool2d || node.op == ops::nodes::aten_avg_pool2d;
+    if (!is_pooling && node.op != ops::nodes::aten_conv2d) return false;
+    const ir::Shape& from = node.inputs().front()->type.shape;
+    for (std::size_t side = 2; side < shape.size(); ++side) {
+      if (shape[side] == 1 && from[side] > 1) return true;
+    }
+    return false;
   }
 
   // A recurrent layer along the axis begins with the state it ended with.
@@ -351,7 +396,8 @@ class Streaming {
     const ops::Operator* op = ops::find(node);
     // Lowered already: arguments are not the canonical ones.
     if (ops::find_signature(node.op) != nullptr && ops::find_canonical(node.op) == nullptr) return {};
-    if (op != nullptr && (op->elementwise || ops::nodes::is_conversion(node.op))) return elementwise(node);
+    const bool is_elementwise = op != nullptr && (op->elementwise || ops::nodes::is_conversion(node.op));
+    if (is_elementwise || node.op == ops::nodes::aten_div) return elementwise(node);
     if (in == nullptr) return {};
     Streamed out = *in;
     const auto is_axis = [&](std::int64_t dim) { return static_cast<std::size_t>(dim) == in->axis; };
@@ -370,6 +416,21 @@ class Streaming {
       out.axis = static_cast<std::size_t>(std::ranges::find_if(dims, is_axis) - dims.begin());
       return out;
     }
+    // Slopes are the second dimension's.
+    if (node.op == ops::nodes::aten_prelu) return in->axis == 1 ? std::nullopt : std::optional(out);
+    if (node.op == ops::nodes::aten_flip) {
+      return std::ranges::any_of(node.integers("dims"), is_axis) ? std::nullopt : std::optional(out);
+    }
+    if (node.op == ops::nodes::aten_expand)
+      return node.integers("size").at(in->axis) == in->window ? std::optional(out) : std::nullopt;
+    if (node.op == ops::nodes::aten_repeat_interleave) {
+      return node.integers("repeats").at(in->axis) == 1 ? std::optional(out) : std::nullopt;
+    }
+    if (node.op == ops::nodes::aten_index_select) {
+      return is_axis(node.integer("dim")) || stream_of(node.tensor("index")) != nullptr ? std::nullopt
+                                                                                        : std::optional(out);
+    }
+    if (op != nullptr && op->name == "layer_norm") return normalized(node, *in);
     if (node.op == ops::nodes::aten_view) return viewed(node, *in);
     if (node.op == ops::nodes::aten_cat) return joined(node, *in);
     if (node.op == ops::nodes::aten_pad) return padded(node, *in);
@@ -418,6 +479,15 @@ class Streaming {
       streams_[part] = later;
       node.replace_use(input, part);
     }
+  }
+
+  // A norm is over groups that follow each other in memory: within entries, if these are whole groups.
+  static std::optional<Streamed> normalized(const ir::Node& node, const Streamed& in) {
+    const ir::Shape& shape = node.tensor("input")->type.shape;
+    std::int64_t entry = 1;
+    for (std::size_t d = in.axis + 1; d < shape.size(); ++d) entry *= shape[d];
+    const std::int64_t all = node.integer("groups") * node.integer("channels") * node.integer("inner");
+    return all > 0 && entry % all == 0 ? std::optional(in) : std::nullopt;
   }
 
   // The dimension of the same size with as many elements before it.
@@ -550,12 +620,12 @@ class Streaming {
   const StreamOptions& options_;
   std::unordered_map<const ir::Value*, Streamed> streams_;
   std::unordered_map<const ir::Value*, ir::Value*> wholes_;
+  std::unordered_set<const ir::Value*> over_window_;  // results that hold all entries of the window
+  std::optional<WholeWindow> first_whole_;
 };
 
 }  // namespace
 
-std::vector<StreamedOutput> stream(ir::Graph& graph, const StreamOptions& options) {
-  return Streaming(graph, options).run();
-}
+StreamedNetwork stream(ir::Graph& graph, const StreamOptions& options) { return Streaming(graph, options).run(); }
 
 }  // namespace cormorant::passes

@@ -178,6 +178,11 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
     fmt::print("              {:>11} of them for the model's state, which persists between executions\n",
                grouped(static_cast<std::uint64_t>(facts.buffer_bytes)));
   }
+  if (!facts.counters.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [name, dtype] : facts.counters) names.push_back(fmt::format("{} ({})", name, name_of(dtype)));
+    fmt::print("              buffers of integers, which stay as they are: {}\n", fmt::join(names, ", "));
+  }
   print_firmware(firmware, compiled, target);
   if (flags.measure) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (flags.explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);

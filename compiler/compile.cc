@@ -123,6 +123,10 @@ void Compilation::check_import() {
     throw InputError({.problem = error.what(), .advice = "the model is damaged: export it again"});
   }
   warn_of_nan(graph_, facts_);
+  for (const ir::Update& update : graph_.updates()) {
+    const ir::TensorType& type = update.state->type;
+    if (type.dtype != DType::f32 && !type.is_quantized()) facts_.counters.emplace_back(update.state->name, type.dtype);
+  }
   trace_->imported(graph_);
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/progress.h"
@@ -80,6 +81,7 @@ struct Facts {
   std::map<std::string, int> operators;  // by the program's names
   std::vector<emit::Step> steps;         // where each instruction of the program comes from
   std::vector<FloatOperator> float_operators;
+  std::vector<std::pair<std::string, DType>> counters;  // buffers of integers, which stay what they are
   std::vector<std::string> warnings;
   std::size_t dropped_channels = 0;                 // that were the same for every input
   std::optional<std::int64_t> window_macs;          // of a streamed network, before streaming

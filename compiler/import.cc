@@ -261,6 +261,17 @@ class ProgramImport {
                        "state keeps its type from one execution to the next: allocate it at its largest size"));
   }
 
+  // `changes` finds the node that does it.
+  template <class F>
+  [[noreturn]] void fail_for_parameter(const std::string& target, const std::string& name, F changes) const {
+    const std::string problem = "the model changes its parameter '" + target + "'";
+    const std::string advice =
+        "make it a buffer (register_buffer) if it is state between inferences; training on the target is not supported";
+    const auto node = std::ranges::find_if(program_.graph.nodes, changes);
+    if (node == program_.graph.nodes.end()) fail({problem, advice, {}, name});
+    fail(pt2::diagnose(*node, problem, advice));
+  }
+
   void add_input(const pt2::InputSpec& input) {
     switch (input.kind) {
       case pt2::InputKind::user_input: {
@@ -283,11 +294,11 @@ class ProgramImport {
           return;
         }
         if (input.kind != pt2::InputKind::buffer) {
-          fail({"the model changes its parameter '" + input.target + "'",
-                "make it a buffer (register_buffer) if it is state between inferences; training on the target is not "
-                "supported",
-                {},
-                input.name});
+          fail_for_parameter(input.target, input.name, [&](const pt2::Node& node) {
+            if (!works_in_place(node.target) || node.arguments.empty()) return false;
+            const auto* self = node.arguments.front().argument.get_if<pt2::TensorRef>();
+            return self != nullptr && aliases_.base(self->name) == input.name;
+          });
         }
         ir::Value* state = graph_.add_state(input.target, type_of(data->meta), bytes_of(*data));
         bind(input.name, state);
@@ -599,6 +610,12 @@ class ProgramImport {
     if (output.kind == pt2::OutputKind::user_input_mutation) {
       returned_[output.target] = value(tensor->name);
       return;
+    }
+    if (output.kind == pt2::OutputKind::parameter_mutation) {
+      fail_for_parameter(output.target, output.name, [&](const pt2::Node& node) {
+        const std::vector<std::string> made = pt2::output_names(node);
+        return std::ranges::find(made, tensor->name) != made.end();
+      });
     }
     const auto is_it = [&](const pt2::InputSpec& input) { return input.target == output.target; };
     const auto input = std::ranges::find_if(program_.inputs, is_it);

@@ -97,6 +97,32 @@ TEST(Import, DoublesBecomeFloats) {
   EXPECT_EQ(graph.outputs().front()->type.dtype, DType::f32);
 }
 
+// In place, and as decomposed programs return it.
+TEST(Import, AParameterThatChangesIsRefusedWithItsModuleAndLine) {
+  const std::vector<float> zeros(4);
+  const pt2::TensorMeta row = meta({4});
+  for (const bool in_place : {true, false}) {
+    pt2::Program program =
+        program_of(in_place ? "aten.add_.Tensor" : "aten.add.Tensor",
+                   {{"self", {pt2::TensorRef{"p"}}, {}}, {"other", {pt2::TensorRef{"x"}}, {}}}, row, row);
+    program.graph.tensors["p"] = row;
+    program.graph.inputs.insert(program.graph.inputs.begin(), {pt2::TensorRef{"p"}});
+    program.inputs.insert(program.inputs.begin(),
+                          {pt2::InputKind::parameter, {pt2::TensorRef{"p"}}, "p", "gate.weight", true});
+    program.weights["gate.weight"] = {row, true, std::as_bytes(std::span(zeros)), nullptr};
+    program.graph.nodes[0].module_stack = {{"gate", "model.Gate"}};
+    program.graph.nodes[0].stack_trace = "  File \"model.py\", line 12, in forward\n    self.weight.add_(x)\n";
+    if (!in_place) {
+      program.outputs.insert(program.outputs.begin(),
+                             {pt2::OutputKind::parameter_mutation, {pt2::TensorRef{"r"}}, "r", "gate.weight"});
+    }
+    const std::string message = why(program);
+    EXPECT_NE(message.find("gate (model.py:12)"), std::string::npos) << message;
+    EXPECT_NE(message.find("changes its parameter 'gate.weight'"), std::string::npos) << message;
+    EXPECT_NE(message.find("register_buffer"), std::string::npos) << message;
+  }
+}
+
 // forward() changes its caller's tensor, a program does not.
 TEST(Import, InputsThatForwardChangesAreTold) {
   std::vector<std::string> notes;

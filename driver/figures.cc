@@ -70,6 +70,8 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   if (options.constants_in) json["weights_in"] = facts.regions[*options.constants_in].name;
   json["scratch_bytes"] = facts.scratch_bytes;
   json["buffer_bytes"] = facts.buffer_bytes;
+  json["integer_buffers"] = nlohmann::ordered_json::object();
+  for (const auto& [name, dtype] : facts.counters) json["integer_buffers"][name] = name_of(dtype);
   json["macs"] = facts.macs;
   json["recompute"] = recompute_of(facts);
   if (facts.window_macs) json["window_macs"] = *facts.window_macs;

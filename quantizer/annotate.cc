@@ -2,9 +2,12 @@
 #include "quantizer/annotate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/diagnostic.h"
@@ -59,22 +62,168 @@ Rule rule_of(const ir::Node& node, const QuantizeOptions& options) {
   return rule;
 }
 
-// The nodes between a state and its new contents, if all they do is add: a running sum or a counter outgrows every
-// range that calibration has seen. Empty if there is no such path.
-std::vector<const ir::Node*> running_sum(const ir::Value* state, const ir::Value* value) {
-  const ir::Node* node = value->producer;
-  if (node == nullptr || (node->op != ops::nodes::aten_add && node->op != ops::nodes::aten_view)) return {};
-  for (const char* argument : {"self", "other"}) {
-    if (!node->has(argument) || (node->op == ops::nodes::aten_view && argument != std::string_view("self"))) continue;
-    const ir::Value* operand = node->tensor(argument);
-    std::vector<const ir::Node*> before =
-        operand == state ? std::vector<const ir::Node*>{} : running_sum(state, operand);
-    if (operand != state && before.empty()) continue;
-    before.push_back(node);
-    return before;
+// A running sum or a counter outgrows every range that calibration has seen: an element of a state whose new contents
+// are its old ones and something added, after any number of executions. What is in between may move elements, write
+// only some of them (total[:, :2] += x), or bound them from one side.
+class RunningSum {
+ public:
+  explicit RunningSum(const ir::Update& update) : state_(update.state) {
+    const Origins* all = trace(update.value, kDeepest);
+    sums_ = all != nullptr && comes_round(*all);
   }
-  return {};
-}
+
+  // The nodes between the state and its new contents; empty if it is no running sum.
+  [[nodiscard]] std::vector<const ir::Node*> nodes() const { return sums_ ? nodes_ : std::vector<const ir::Node*>(); }
+
+ private:
+  static constexpr int kDeepest = 64;  // nodes between a state and its new contents; a file may have any number
+
+  // Of a value's elements: which element of the state each is, and whether something was added to it.
+  struct Origin {
+    std::int64_t element = -1;  // none
+    bool is_added = false;
+  };
+  using Origins = std::vector<Origin>;
+
+  // Null if no element is one of the state's.
+  const Origins* trace(const ir::Value* value, int deeper) {
+    const auto known = traced_.find(value);
+    if (known != traced_.end()) return known->second ? &*known->second : nullptr;
+    if (deeper == 0) return nullptr;
+    std::optional<Origins> origins;
+    if (value == state_) {
+      origins.emplace(static_cast<std::size_t>(value->type.elements()));
+      for (std::size_t i = 0; i < origins->size(); ++i) (*origins)[i].element = static_cast<std::int64_t>(i);
+    } else if (value->producer != nullptr) {
+      origins = of_node(*value->producer, deeper - 1);
+      const bool fits = origins && origins->size() == static_cast<std::size_t>(value->type.elements());
+      const auto is_of_state = [](const Origin& origin) { return origin.element >= 0; };
+      if (fits && std::ranges::any_of(*origins, is_of_state)) {
+        nodes_.push_back(value->producer);
+      } else {
+        origins.reset();
+      }
+    }
+    const auto& kept = traced_[value] = std::move(origins);
+    return kept ? &*kept : nullptr;
+  }
+
+  std::optional<Origins> of_node(const ir::Node& node, int deeper) {
+    const auto copied = [&](const char* argument) {
+      const Origins* from = trace(node.tensor(argument), deeper);
+      return from == nullptr ? std::nullopt : std::optional(*from);
+    };
+    if (node.op == ops::nodes::aten_view || node.op == ops::nodes::aten_clone) return copied("self");
+    if (node.op == ops::nodes::aten_clamp) {
+      return node.has("min") && node.has("max") ? std::nullopt : copied("self");
+    }
+    if (node.op == ops::nodes::aten_add) return of_sum(node, deeper);
+    if (node.op == ops::nodes::aten_cat) return of_parts(node, deeper);
+    if (node.op != ops::nodes::aten_slice && node.op != ops::nodes::aten_permute) return std::nullopt;
+    return of_moved(node, deeper);
+  }
+
+  std::optional<Origins> of_sum(const ir::Node& node, int deeper) {
+    if (node.has("activation_min") && node.has("activation_max")) return std::nullopt;
+    const Origins* self = trace(node.tensor("self"), deeper);
+    const Origins* other = std::abs(node.number("alpha")) < 1 ? nullptr : trace(node.tensor("other"), deeper);
+    const auto elements = static_cast<std::size_t>(node.result()->type.elements());
+    Origins sum(elements);
+    for (const Origins* operand : {other, self}) {
+      if (operand == nullptr || operand->size() != elements) continue;
+      for (std::size_t i = 0; i < elements; ++i) {
+        if ((*operand)[i].element >= 0) sum[i] = {(*operand)[i].element, true};
+      }
+    }
+    return sum;
+  }
+
+  std::optional<Origins> of_parts(const ir::Node& node, int deeper) {
+    const ir::Shape& shape = node.result()->type.shape;
+    const auto [outer, inner] = around(shape, node.integer("dim"));
+    const std::int64_t row = inner * shape.at(static_cast<std::size_t>(node.integer("dim")));
+    Origins all(static_cast<std::size_t>(node.result()->type.elements()));
+    std::int64_t first = 0;
+    for (const ir::Value* part : node.tensors("tensors")) {
+      if (part->type.elements() == 0) continue;
+      const std::int64_t count = part->type.elements() / outer;
+      if (const Origins* from = trace(part, deeper)) {
+        for (std::int64_t i = 0; i < outer; ++i) {
+          std::copy_n(from->begin() + i * count, count, all.begin() + i * row + first);
+        }
+      }
+      first += count;
+    }
+    return all;
+  }
+
+  // A part of another tensor, or one with its dimensions in another order.
+  std::optional<Origins> of_moved(const ir::Node& node, int deeper) {
+    const ir::Value* self = node.tensor("self");
+    const Origins* from = trace(self, deeper);
+    if (from == nullptr) return std::nullopt;
+    const ir::Shape &shape = self->type.shape, &result = node.result()->type.shape;
+    std::vector<std::int64_t> strides(shape.size(), 1), steps(result.size());
+    for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+    std::int64_t at = 0;
+    if (node.op == ops::nodes::aten_slice) {
+      const auto dim = static_cast<std::size_t>(node.integer("dim"));
+      steps = strides;
+      at = node.integer("start") * strides.at(dim);
+      steps[dim] *= node.integer("step");
+    } else {
+      const std::vector<std::int64_t>& dims = node.integers("dims");
+      for (std::size_t d = 0; d < dims.size(); ++d) steps[d] = strides.at(static_cast<std::size_t>(dims[d]));
+    }
+    Origins moved;
+    moved.reserve(static_cast<std::size_t>(node.result()->type.elements()));
+    std::vector<std::int64_t> place(result.size());
+    for (std::int64_t i = 0; i < node.result()->type.elements(); ++i) {
+      moved.push_back(from->at(static_cast<std::size_t>(at)));
+      for (std::size_t d = result.size(); d-- > 0;) {
+        at += steps[d];
+        if (++place[d] < result[d]) break;
+        at -= steps[d] * result[d];
+        place[d] = 0;
+      }
+    }
+    return moved;
+  }
+
+  // How many elements there are before and after a dimension.
+  static std::pair<std::int64_t, std::int64_t> around(const ir::Shape& shape, std::int64_t dim) {
+    std::int64_t outer = 1, inner = 1;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (static_cast<std::int64_t>(d) < dim) outer *= shape[d];
+      if (static_cast<std::int64_t>(d) > dim) inner *= shape[d];
+    }
+    return {outer, inner};
+  }
+
+  // Whether an element comes back to its place with something added, be it on the way of several executions.
+  static bool comes_round(const Origins& all) {
+    std::vector<std::size_t> seen(all.size(), 0);  // by the walk that began at this number
+    for (std::size_t begin = 0; begin < all.size(); ++begin) {
+      std::size_t at = begin;
+      while (seen[at] == 0 && all[at].element >= 0) {
+        seen[at] = begin + 1;
+        at = static_cast<std::size_t>(all[at].element);
+      }
+      if (seen[at] != begin + 1) continue;
+      const std::size_t round = at;
+      do {
+        if (all[at].is_added) return true;
+        at = static_cast<std::size_t>(all[at].element);
+      } while (at != round);
+    }
+    return false;
+  }
+
+  const ir::Value* state_;
+  std::unordered_map<const ir::Value*, std::optional<Origins>> traced_;
+  std::vector<const ir::Node*> nodes_;
+  bool sums_ = false;
+};
 
 bool is_rejected(const Rule& rule) { return std::holds_alternative<Rule::Reject>(rule.output); }
 bool is_sharing(const Rule& rule) { return std::holds_alternative<Rule::Share>(rule.output); }
@@ -499,7 +648,7 @@ Annotation annotate(const ir::Graph& graph, const QuantizeOptions& options) {
   for (const ir::Node& node : graph.nodes()) rules[&node] = rule_of(node, options);
   Annotation annotation;
   for (const ir::Update& update : graph.updates()) {
-    const std::vector<const ir::Node*> sum = running_sum(update.state, update.value);
+    const std::vector<const ir::Node*> sum = RunningSum(update).nodes();
     if (!sum.empty()) annotation.float_states.insert(update.state);
     for (const ir::Node* node : sum) {
       rules.at(node) = {

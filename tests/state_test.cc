@@ -2,6 +2,7 @@
 //
 // Models that keep state from one inference to the next, in the usual ways (zoo/state.py): along sequences they compute
 // in float what PyTorch computed, in int8 nearly that, and on every board the host's bits.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <random>
 
 #include "compiler/compile.h"
+#include "ir/text.h"
 #include "runner/process.h"
 #include "runtime/host.h"
 #include "target/parse.h"
@@ -100,6 +102,61 @@ INSTANTIATE_TEST_SUITE_P(Zoo, State,
                                          Model{"dilated", 80 * 17 + 1, "cortex-m4"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Whatever moves the elements, writes only some or bounds them from one side: what comes back to its place with
+// something added grows. What passes on, leaks or is bounded from both sides does not.
+TEST(RunningSums, AreFoundByTheElementsThatComeBack) {
+  const auto node = [](const std::string& name, const std::string& shape, const std::string& call) {
+    return fmt::format("node \"{0}\" \"\" \"\"\n  %{0} : f32[{1}] = aten.{2}\n", name, shape, call);
+  };
+  const auto slice = [&](const std::string& name, const std::string& self, int start, int end) {
+    const std::string call = fmt::format("slice(self={}, dim=1, start={}, end={}, step=1)", self, start, end);
+    return node(name, fmt::format("1,{}", end - start), call);
+  };
+  const std::string first = slice("first", "%total", 0, 2), last = slice("last", "%total", 2, 4);
+  const auto sum = [&](const std::string& name, const std::string& self, const std::string& other, int count) {
+    return node(name, fmt::format("1,{}", count), fmt::format("add(self={}, other={}, alpha=1.0)", self, other));
+  };
+  const auto joined = [&](const std::string& a, const std::string& b) {
+    return node("next", "1,4", fmt::format("cat(tensors={{{}, {}}}, dim=1)", a, b));
+  };
+  const std::string half = slice("half", "%x", 0, 2), all = sum("all", "%total", "%x", 4);
+  const struct {
+    const char* what;
+    std::string nodes;
+    bool grows;
+  } table[] = {
+      {"some of it", half + first + last + sum("more", "%first", "%half", 2) + joined("%more", "%last"), true},
+      {"bounded from below", all + node("next", "1,4", "clamp(self=%all, min=0.0, max=none)"), true},
+      {"in two executions", half + first + last + sum("more", "%last", "%half", 2) + joined("%more", "%first"), true},
+      {"in another order",
+       node("turned", "4,1", "permute(self=%total, dims=[1, 0])") +
+           node("x_turned", "4,1", "view(self=%x, size=[4, 1])") +
+           node("more", "4,1", "add(self=%x_turned, other=%turned, alpha=1.0)") +
+           node("next", "1,4", "view(self=%more, size=[1, 4])"),
+       true},
+      {"passed on once", half + first + sum("more", "%first", "%half", 2) + joined("%half", "%more"), false},
+      {"a delay line", half + last + joined("%last", "%half"), false},
+      {"bounded from both sides", all + node("next", "1,4", "clamp(self=%all, min=0.0, max=6.0)"), false},
+      {"a leak", sum("leak", "%total", "%x", 4) + node("next", "1,4", "mul(self=%leak, other=%nearly)"), false},
+  };
+  for (const auto& [what, nodes, grows] : table) {
+    SCOPED_TRACE(what);
+    ir::Graph graph = ir::parse(
+        "graph g\ninput %x : f32[1,4]\nconst %nearly : f32[1] = [0.5]\n"
+        "state %total : f32[1,4] = [0.0, 0.0, 0.0, 0.0]\n" +
+            nodes + "update %total = %next\noutput %next\n",
+        "test");
+    compiler::Options options;
+    options.quantize = true;
+    const compiler::Facts facts = compiler::compile(graph, options).facts;
+    const bool is_named = std::ranges::any_of(facts.float_operators, [](const compiler::FloatOperator& op) {
+      return op.reason == "the buffer 'total' is a running sum, which outgrows any range";
+    });
+    EXPECT_EQ(is_named, grows);
+    EXPECT_EQ(facts.float_operators.empty(), !grows);
+  }
+}
+
 class StateCommands : public State {};  // without a parameter
 
 TEST_F(StateCommands, ARunningSumStaysInFloatAndIsNamed) {
@@ -144,6 +201,13 @@ TEST_F(StateCommands, StatesOfRecurrentLayersHave16Bits) {
 }
 
 // With 16-bit activations the same operators have everything in 16 bits, an LSTM's h included.
+TEST_F(StateCommands, BuffersOfIntegersAreNamed) {
+  compile("cache_index_copy", {"--sequence", "--calibrate", zoo("state/cache_index_copy_expected.npz")});
+  EXPECT_EQ(json_.at("integer_buffers"), (nlohmann::json{{"position", "i64"}}));
+  compile("lstm");
+  EXPECT_TRUE(json_.at("integer_buffers").empty());
+}
+
 TEST_F(StateCommands, RecurrentLayersHave16BitActivations) {
   struct {
     const char *name, *board, *kernel;

@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
+#include "evaluate/sqnr.h"
 #include "ir/text.h"
 #include "program/program_io.h"
+#include "target/parse.h"
 #include "tests/conformance/conformance.h"
 
 namespace cormorant {
@@ -537,6 +540,57 @@ TEST(StreamCausal, GivesTheWindowsInnerEntriesLater) {
   expect_later(strided, 2, 1, 2);
 }
 
+// Each sample follows another; inner entries of the window are equal, and what a layer makes of all of it is not.
+TEST(StreamCausal, ItsSqnrIsThatOfTheLastEntries) {
+  const auto values = [](const npy::Array& array, double scale, int zero) {
+    std::vector<float> all;
+    for (const std::byte byte : array.data) {
+      all.push_back(static_cast<float>(scale * (static_cast<std::int8_t>(byte) - zero)));
+    }
+    return all;
+  };
+  constexpr std::int64_t kHop = 4, kSamples = 3;
+  const auto sample = [](std::int64_t k) { return entries(100 * k, kWindow); };
+  compiler::Options options;
+  options.stream = passes::StreamOptions{2, kHop, true};
+  options.calibration =
+      quantizer::Samples{.count = kSamples, .load = [&](std::size_t k) {
+                           const npy::Array array = sample(static_cast<std::int64_t>(k));
+                           return quantizer::Sample{evaluate::Tensor(array.shape, values(array, 0.05, -3))};
+                         }};
+  const Build inner = [](Network& n) { n.conv(4, {3, 3}, {1, 1}, {1, 1}, {1, 1}); };
+  const Build over_all = [](Network& n) {
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {1, 1});
+    n.head(6);
+  };
+  const auto causal_db = [&](Build build) {
+    Network network;
+    build(network);
+    network.graph.add_output(network.value);
+    return compiler::compile(network.graph, options).facts.causal_db;
+  };
+  ASSERT_EQ(causal_db(inner).size(), 1U);
+  EXPECT_TRUE(std::isinf(causal_db(inner)[0]));
+
+  const Built window = compile(over_all, std::nullopt), streamed = compile(over_all, options.stream);
+  evaluate::Sqnr expected;
+  for (std::int64_t k = 0; k < kSamples; ++k) {
+    std::vector<Arrays> hops;
+    for (const std::int64_t of : {(k + kSamples - 1) % kSamples, k}) {
+      for (std::int64_t at = 0; at < kWindow; at += kHop) hops.push_back({entries(100 * of + at, kHop)});
+    }
+    ExecuteOn where;
+    where.steps = hops.size();
+    const npy::Array got = execute(streamed.program, hops, where).outputs.back()[0];
+    const npy::Array wanted = execute(window.program, {{sample(k)}}, {}).outputs[0][0];
+    expected.add(values(wanted, 0.2, 5), values(got, 0.2, 5));
+  }
+  const std::vector<double> db = causal_db(over_all);
+  ASSERT_EQ(db.size(), 1U);
+  EXPECT_TRUE(std::isfinite(db[0]));
+  EXPECT_NEAR(db[0], expected.db(), 0.1);
+}
+
 // Two units over six steps.
 std::string recurrent(const std::string& kind, int rows) {
   const auto numbers = [](int count) {
@@ -594,6 +648,39 @@ TEST(StreamCausal, RecurrentLayersGoOn) {
     std::vector<std::byte> got = hops[0][0].data;
     got.insert(got.end(), hops[1][0].data.begin(), hops[1][0].data.end());
     EXPECT_EQ(got, execute(programs[0], {{all}}, {}).outputs[0][0].data) << kind;
+  }
+}
+
+// Delay lines that take several entries at a time, a mean's sums, and a state for what needs the whole window.
+TEST(Stream, SeveralEntriesAtATimeHaveTheHostsBitsOnBoards) {
+  const Build build = [](Network& n) {
+    n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});
+    n.conv(4, {3, 3}, {1, 1}, {2, 1}, {0, 1}, true);
+    n.max_pool({2, 1}, {2, 1});
+    n.mean({3});
+    n.head(3);
+  };
+  for (const char* board : {"cortex-m4", "cortex-m0"}) {
+    for (const std::int64_t hop : {2, 6}) {
+      SCOPED_TRACE(fmt::format("{}, {} entries", board, hop));
+      Network network;
+      build(network);
+      network.graph.add_output(network.value);
+      compiler::Options options;
+      options.config.target = parse_target(board);
+      options.stream = passes::StreamOptions{2, hop};
+      const ProgramFile program = program_from(compiler::compile(network.graph, options).program, "test.pte");
+      std::vector<Arrays> hops;
+      for (std::int64_t k = 0; k < kWindow / hop + 3; ++k) hops.push_back({entries(k * hop, hop)});
+      ExecuteOn where;
+      where.steps = hops.size();
+      const Execution host = execute(program, hops, where);
+      where.target = options.config.target;
+      const Execution on_board = execute(program, hops, where);
+      ASSERT_EQ(on_board.outputs.size(), host.outputs.size());
+      for (std::size_t k = 0; k < hops.size(); ++k)
+        EXPECT_EQ(on_board.outputs[k][0].data, host.outputs[k][0].data) << k;
+    }
   }
 }
 

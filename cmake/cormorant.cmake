@@ -3,13 +3,13 @@ find_package(GTest REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 
-# Loops over whole tensors are worth optimising even where everything else is built to be debugged; of the sanitizers
+# Loops over whole tensors are worth optimizing even where everything else is built to be debugged; of the sanitizers
 # only the address sanitizer stays, since checking every sum and product would by itself use up the tests' ten minutes.
 function(cormorant_hot)
   cormorant_optimize("-O2;-fno-sanitize=undefined" ${ARGN})
 endfunction()
 
-# cormorant_optimize(OPTIONS sources…): optimised in debug builds too.
+# cormorant_optimize(OPTIONS sources…): optimized in debug builds too.
 function(cormorant_optimize options)
   if(CORMORANT_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(header ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_precompiled_fast.dir/cmake_pch.hxx)

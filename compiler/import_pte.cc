@@ -284,8 +284,8 @@ class ProgramImporter {
     const pte::InstructionView instruction = take(method_.instruction(i), "it");
     const pte::OperatorView op = take(method_.operator_at(instruction.op), "its operator");
     const std::string name = op.overload.empty() ? std::string(op.name) : fmt::format("{}.{}", op.name, op.overload);
-    if (name == "aten::copy_") return copy(instruction);
     const std::string graph_name = ops::graph_name(name);
+    if (graph_name == ops::nodes::aten_copy_) return copy(instruction);
     const ops::Signature* signature = ops::find_signature(graph_name);
     if (signature == nullptr || has_other_numbers(graph_name, instruction)) {
       if (add_portable(instruction, op)) return;
@@ -393,14 +393,14 @@ class ProgramImporter {
 
   // How ExecuTorch's programs end: what a mutable buffer becomes is copied to it.
   void copy(const pte::InstructionView& instruction) {
-    if (instruction.args.size() < 2) fail("aten::copy_ has no tensors", kDamaged);
+    if (instruction.args.size() < 2) fail("a copy has no tensors", kDamaged);
     const std::int32_t index = instruction.args[0];
     const pte::TensorView view = tensor(index);
     ir::Value* source = value(instruction.args[1]);
     if (source->type != type_of(view)) {
-      fail(fmt::format("aten::copy_ of {} to {} cannot be recompiled", ir::to_text(source->type),
-                       ir::to_text(type_of(view))),
-           "run the program as it is, or compile the original model");
+      fail(
+          fmt::format("a copy of {} to {} cannot be recompiled", ir::to_text(source->type), ir::to_text(type_of(view))),
+          "run the program as it is, or compile the original model");
     }
     write(index, view, source);
     where_.clear();

@@ -31,6 +31,7 @@ inline constexpr const char* aten_clamp = "aten.clamp";
 inline constexpr const char* aten_clone = "aten.clone";
 inline constexpr const char* aten_conv2d = "aten.conv2d";
 inline constexpr const char* aten_conv_transpose2d = "aten.conv_transpose2d";
+inline constexpr const char* aten_copy_ = "aten.copy_";
 inline constexpr const char* aten_cumsum = "aten.cumsum";
 inline constexpr const char* aten_div = "aten.div";
 inline constexpr const char* aten_eq_Tensor_out = "aten.eq.Tensor_out";

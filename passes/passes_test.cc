@@ -166,15 +166,15 @@ node "leaky" "act" ""
   %leaky : f32[1,2,2,2] = aten.leaky_relu(self=%seen, negative_slope=0.125)
 node "clamped" "clamped" ""
   %clamped : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, activation_max=6.0)
-node "behind" "act" ""
-  %behind : f32[1,2,2,2] = aten.leaky_relu(self=%clamped, negative_slope=0.125)
+node "after" "act" ""
+  %after : f32[1,2,2,2] = aten.leaky_relu(self=%clamped, negative_slope=0.125)
 node "steep" "steep" ""
   %steep : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
 node "endless" "act" ""
   %endless : f32[1,2,2,2] = aten.leaky_relu(self=%steep, negative_slope=inf)
 output %seen
 output %leaky
-output %behind
+output %after
 output %endless
 )";
   EXPECT_EQ(after(text, fuse_all_slopes), text);

@@ -73,7 +73,7 @@ void print_decision(const nlohmann::ordered_json& node) {
   const auto rule = node.at("rule").get<std::string>();
   if (rule == "float") {
     const auto reason = node.at("reason").get<std::string>();
-    // What has no reason computes with integers or truth values, or moves what it is given as it is.
+    // What has no reason computes with integers or booleans, or moves what it is given as it is.
     fmt::print("  {}\n",
                reason.empty() ? "is not quantized: it has the type of what it is given" : "stays in float: " + reason);
     return;

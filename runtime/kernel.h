@@ -143,7 +143,7 @@ class Call {
   // exist, or would call others themselves.
   const cormorant_step* stages(std::int32_t first, std::uint32_t count);
 
-  // Memory for a plan, value-initialised; null after any failure, and when the state is used up. State is scarce, about
+  // Memory for a plan, value-initialized; null after any failure, and when the state is used up. State is scarce, about
   // 80 bytes per operator: a kernel with a long signature keeps what its loop needs and no more.
   template <class Plan>
   Plan* make_plan() {

@@ -483,7 +483,7 @@ TEST_F(CommandLine, CompileTellsWhatSpeedCosts) {
   }
 }
 
-TEST_F(CommandLine, PythonsOperatorsOnTruthValuesAreKnown) {
+TEST_F(CommandLine, PythonsOperatorsOnBooleansAreKnown) {
   const std::string base = std::string(CORMORANT_SOURCE_DIR) + "/tests/testdata/logic";
   ASSERT_EQ(cormorant(path(), {"compile", base + ".pt2", "--target=cortex-m4", "-o", "logic.pte"}).status, kDone);
   const Ran ran = cormorant(path(), {"evaluate", "logic.pte", "--data", base + "_test.npz", "--target=host", "--json"});

@@ -112,7 +112,7 @@ TEST_F(FloatModel, WhatStaysInFloatIsToldWithPlaceAndReason) {
   EXPECT_TRUE(has(strict.err, "aten.linear"));
 }
 
-// Indices and truth values are no floats, but what they are computed from may be.
+// Indices and booleans are no floats, but what they are computed from may be.
 TEST_F(FloatModel, OrderAndComparisonsAreComputedWithIntegersOrTold) {
   const std::string two_layers =
       "graph forward\ninput %x : f32[1,2]\nconst %v : f32[2,2] = [0.5, 1.0, -1.0, 0.25]\n"

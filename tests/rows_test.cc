@@ -141,7 +141,7 @@ class Network {
   }
 
   std::mt19937 random_;
-  bool sloped_;  // a leaky ReLU behind convolutions
+  bool sloped_;  // a leaky ReLU after convolutions
   ir::Value* value_;
 };
 

@@ -473,7 +473,7 @@ TEST(Stream, MeansAddWhatIsNewAndSubtractWhatIsOldest) {
 
 // From the window's first entry on, as with causal padding: by a pad of its own, or by a convolution whose stride
 // leaves the window's end alone.
-TEST(Stream, PaddingOfTheBeginningHarmsNobodyBehindIt) {
+TEST(Stream, PaddingOfTheBeginningHarmsNobodyAfterIt) {
   const Build causal = [](Network& n) {
     n.pad(2, 0);
     n.conv(4, {3, 3}, {1, 1}, {1, 1}, {0, 1});

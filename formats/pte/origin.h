@@ -34,7 +34,7 @@ inline constexpr std::string_view kQuantized = " quantized";
 inline constexpr std::string_view kConstantsInRam = " constants";
 inline constexpr std::int32_t kCopies = 1;  // the value that says where constants are in RAM
 
-// The library's versions use substr, which throws: link-time optimisation would pull in exceptions for it.
+// The library's versions use substr, which throws: link-time optimization would pull in exceptions for it.
 inline bool begins_with(std::string_view text, std::string_view head) {
   return text.size() >= head.size() && std::memcmp(text.data(), head.data(), head.size()) == 0;
 }
@@ -111,6 +111,7 @@ inline Result<ScaleAndZeroPoint> read_quantization(const MethodView& method, con
   if (list.value().size() / 2 <= number) return Error::bad_value;
   const double scale = list.value()[2 * number], zero_point = list.value()[2 * number + 1];
   // Written so that NaN fails too.
+  // NOLINTNEXTLINE(readability-simplify-boolean-expr)
   if (!(scale >= 0 && scale <= 3e38 && zero_point >= -65536 && zero_point <= 65536)) return Error::bad_value;
   return ScaleAndZeroPoint{scale, static_cast<std::int32_t>(zero_point)};
 }

@@ -7,7 +7,7 @@
 // over offsets, so a cyclic file cannot hang us either.
 //
 // Arguments are read often, and their tables usually share two vtables per kind. So for those a vtable is checked
-// once, noted as a TableLayout and recognised by its position from then on: a table costs a comparison and a bound, its
+// once, noted as a TableLayout and recognized by its position from then on: a table costs a comparison and a bound, its
 // fields nothing. Reading all arguments of ds_cnn this way took a third fewer instructions than a check per field, for
 // 0.8 KB more code.
 //

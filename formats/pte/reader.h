@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kMaxRank = 16;  // what ExecuTorch permits
 
 // Sizes are not negative and their product in bytes is `bytes`, below 2^31; dim_order is a permutation; a planned place
 // is within its memory. Undefined before read_tensor() has
-// succeeded: initialising it would cost a loader more than the
+// succeeded: initializing it would cost a loader more than the
 // checks.
 struct TensorView {
   std::span<const std::int32_t> sizes;      // logical sizes, NCHW

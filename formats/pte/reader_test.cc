@@ -296,7 +296,7 @@ TEST(PteReader, SurvivesTruncatedFlatbuffers) {
   EXPECT_GT(opened, 7000);
 }
 
-// Tables share vtables, which mostly stand behind them, so that cutting a file off rarely leaves a table that ends in
+// Tables share vtables, which mostly stand after them, so that cutting a file off rarely leaves a table that ends in
 // the middle of a field. Here an integer's table is moved to the file's end, whole and with less and less of its
 // number.
 TEST(PteReader, RefusesATableThatEndsInTheMiddleOfAField) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sharing is hash-consing: children are written first, so a table is known by its scalars and the positions of its
-// children, and an equal one that was written before serves again. The reader recognises tables by their vtables and is
+// children, and an equal one that was written before serves again. The reader recognizes tables by their vtables and is
 // fastest when all tables of a kind have the same, so some fields (a number that is 0, an offset of 0) are written
 // although they have their default; sharing makes that cheap.
 #include "formats/pte/writer.h"

@@ -205,7 +205,7 @@ ir::Value* lower_avg_pool2d(const Rewriter& rewriter) {
   }
   const std::string obstacle = executorch_obstacle(node);
   if (rewriter.config.runtime == Runtime::executorch && !obstacle.empty()) {
-    refuse(node, obstacle + " has no Cortex-M operator in ExecuTorch", "compile for our own runtime");
+    refuse(node, obstacle + " has no Cortex-M operator in ExecuTorch", "compile for Cormorant's own runtime");
   }
   return obstacle.empty() ? emit_executorchs(rewriter) : emit_ours(rewriter);
 }

@@ -9,6 +9,7 @@
 #include "ops/batch_matmul/batch_matmul.h"
 #include "ops/batch_matmul/products.h"
 #include "ops/batch_matmul/reference.h"
+#include "ops/host/advice.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
 #include "ops/nodes.h"
@@ -71,7 +72,7 @@ Product product_of_node(const ir::Node& node) {
       batch_matmul::product_of(node.tensor("self")->type.shape, node.tensor("mat2")->type.shape,
                                node.has("transposed") && node.boolean("transposed"));
   if (!p) {
-    refuse(node, "the shapes of a matrix product do not match", "the model's export is inconsistent: export it again");
+    refuse(node, "the shapes of a matrix product do not match", kInconsistent);
   }
   return *p;
 }

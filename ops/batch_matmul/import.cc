@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "ops/batch_matmul/products.h"
+#include "ops/host/advice.h"
 #include "ops/host/build.h"
 #include "ops/nodes.h"
 
@@ -94,7 +95,7 @@ ir::Value* product(Importer& importer, ir::Value* self, ir::Value* mat2, bool tr
   }
   if (scale < 0) importer.reject("a matrix product with a negative factor", "negate one of its operands in the model");
   const std::optional<Product> p = product_of(self->type.shape, mat2->type.shape, transposed);
-  if (!p) importer.reject("the shapes of a matrix product do not match", "the model's export is inconsistent");
+  if (!p) importer.reject("the shapes of a matrix product do not match", kInconsistent);
   if (p->inner == 0) return Build(importer).filled(0, ir::float_type(p->result()));  // sums of nothing
   return importer
       .node(kCanonical, {{"self", self}, {"mat2", mat2}, {"transposed", transposed}, {"scale", scale}},
@@ -154,7 +155,7 @@ std::vector<ir::Value*> add_product(Importer& importer, ir::Value* left, ir::Val
   const double alpha = importer.call->number("alpha");
   const double beta = importer.call->number("beta");
   if (left->type.rank() < 2 || right->type.rank() < 2) {
-    importer.reject("a matrix product of fewer than two dimensions", "the model is inconsistent: export it again");
+    importer.reject("a matrix product of fewer than two dimensions", kInconsistent);
   }
   const bool is_bias = is_weight(self) && self->type.shape == Dims{right->type.shape.back()};
   if (left->type.rank() == 2 && is_bias && alpha == 1 && (beta == 1 || beta == 0 || is_float_constant(self))) {
@@ -255,18 +256,18 @@ ir::Value* attention(Importer& importer) {
       const std::size_t heads = x->type.rank() - 3;
       Dims repeats(x->type.rank(), 1);
       const std::int64_t shared = x->type.shape.at(heads);
-      if (shared < 1) importer.reject("attention without heads", "the model's export is inconsistent");
+      if (shared < 1) importer.reject("attention without heads", kInconsistent);
       repeats.at(heads) = query->type.shape.at(query->type.rank() - 3) / shared;
       return repeats[heads] == 1 ? x : Mover(importer).repeat_interleave(x, std::move(repeats));
     };
     if (std::min({query->type.rank(), key->type.rank(), value->type.rank()}) < 3) {
-      importer.reject("attention with grouped queries needs heads", "the model's export is inconsistent");
+      importer.reject("attention with grouped queries needs heads", kInconsistent);
     }
     key = repeated(key);
     value = repeated(value);
   }
   if (query->type.rank() < 2 || key->type.rank() < 2) {
-    importer.reject("attention needs at least two dimensions", "the model's export is inconsistent");
+    importer.reject("attention needs at least two dimensions", kInconsistent);
   }
   const double width = static_cast<double>(query->type.shape.back());
   const double scale = call.has("scale") ? call.number("scale") : 1 / std::sqrt(width);

@@ -39,7 +39,7 @@ ir::Value* import_as(ir::Graph& graph, std::string_view name, bool training) {
   return nullptr;
 }
 
-TEST(BatchNorm, NormalisesEachChannelByItsStatistics) {
+TEST(BatchNorm, NormalizesEachChannelByItsStatistics) {
   for (const char* name : {"batch_norm", "_native_batch_norm_legit_no_training", "native_batch_norm",
                            "_native_batch_norm_legit.default", "_batch_norm_no_update"}) {
     ir::Graph graph;

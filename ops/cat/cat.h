@@ -15,8 +15,8 @@ CORMORANT_NAMES(CORMORANT_CAT_KERNELS)
 
 namespace cormorant::ops {
 
-// How many bytes behind the beginning of the output a tensor is at least, if it is in its memory: there each of its
-// chunks is at or behind the place to which it is copied, and the last one where it belongs. `offset` is that of its
+// How many bytes after the beginning of the output a tensor is at least, if it is in its memory: there each of its
+// chunks is at or after the place to which it is copied, and the last one where it belongs. `offset` is that of its
 // chunks in a row of the output.
 template <class Size>
 constexpr Size cat_distance(Size rows, Size row_bytes, Size bytes, Size offset) {

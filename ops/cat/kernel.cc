@@ -20,7 +20,7 @@ void check_part(Call& call, const Tensor& part, const Tensor& out, std::int32_t 
   call.require(part.elements() == 0 || lies_like(part, out), Error::unsupported);
 }
 
-// Whether the tensor is far enough behind the beginning of the output that its chunks can be copied in order.
+// Whether the tensor is far enough after the beginning of the output that its chunks can be copied in order.
 bool is_behind(const CatPlan& plan, const CatPart& part) {
   return part.input >= plan.output + cat_distance(plan.rows, plan.row_bytes, part.bytes, part.offset);
 }

@@ -3,7 +3,7 @@
 // Seen from the axis, every tensor is one chunk of contiguous bytes per index of the dimensions outside it; the output
 // has the tensors' chunks next to each other. The loop is the same for any element size, rank and memory order.
 //
-// One of the tensors may be in the output's memory, so far behind its beginning that no chunk is written over one that
+// One of the tensors may be in the output's memory, so far after its beginning that no chunk is written over one that
 // is still to be read. It is copied first.
 #pragma once
 

@@ -44,7 +44,7 @@ struct Layer {
   // Unless 0 every third channel is next to nothing beside its bias, which is this much beyond a whole step of the
   // output, and every third shifts left.
   double withered = 0;
-  std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
+  std::vector<double> slopes = {};  // of a PReLU after it: one, or one per output
   // Unless 0 biases are such that the largest sum of odd channels is this and of even ones is one less.
   std::int32_t largest_sum = 0;
 };
@@ -260,7 +260,7 @@ std::vector<Case> sloped_cases() {
   for (const std::int64_t inputs : {2, 3, 4}) {
     add({.in = {1, 4 * inputs, 4, 4}, .outputs = 12, .kernel = {3, 3}, .padding = {1, 1}, .groups = 4});
   }
-  // Shifts to the left; a clamp behind the slopes; channels that are constant or only for plain loops; the lowest
+  // Shifts to the left; a clamp after the slopes; channels that are constant or only for plain loops; the lowest
   // weight.
   add({.in = {1, 9, 3, 3}, .outputs = 6, .output_scale = 0.0004});
   add({.in = {1, 9, 3, 3}, .outputs = 6, .relu = true});

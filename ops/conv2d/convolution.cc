@@ -11,6 +11,7 @@
 #include "evaluate/onednn.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/import.h"
+#include "ops/host/advice.h"
 #include "ops/host/multiplier.h"
 
 namespace cormorant::ops::conv2d {
@@ -108,7 +109,7 @@ std::vector<ir::TensorType> infer_convolution(const ir::Node& node) {
          "weights are [outputs, inputs / groups, height, width]");
   }
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{weight[0]}) {
-    fail(node, "the bias does not have one entry per output", "the model is inconsistent: export it again");
+    fail(node, "the bias does not have one entry per output", kInconsistent);
   }
   ir::Shape out = {in[0], weight[0], 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -280,11 +281,11 @@ RowBorder border_for_cmsis_nn(const conv::Geometry& g, std::int64_t inputs) {
                       stride * g.in_channels % 4 == 0 && (g.kernel_width > 1 || g.pad_left > 0);
   if (!is_row) return {};
   const auto is_right = [&](std::int64_t distance) { return distance == 0 || (distance - 1) % stride == 0; };
-  const std::int64_t behind = (g.out_width - 1) * stride + g.kernel_width - g.in_width - g.pad_left;
-  if (behind == g.pad_left && is_right(behind)) return {};
-  std::int64_t distance = std::max<std::int64_t>(g.pad_left, behind);
+  const std::int64_t right = (g.out_width - 1) * stride + g.kernel_width - g.in_width - g.pad_left;
+  if (right == g.pad_left && is_right(right)) return {};
+  std::int64_t distance = std::max<std::int64_t>(g.pad_left, right);
   while (!is_right(distance)) ++distance;
-  return {distance - g.pad_left, distance - behind};
+  return {distance - g.pad_left, distance - right};
 }
 
 void add_border(Lowered& lowered, const RowBorder& border) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/decompose/forms.h"
+#include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
 #include "ops/nodes.h"
 
@@ -89,7 +90,7 @@ Indexed merge_indexed(const Build& b, V self, const std::vector<V>& given) {
   for (const std::int64_t d : indexed) {
     V index = indices[static_cast<std::size_t>(d)];
     const auto shape = broadcast(result.index_shape, index->type.shape);
-    if (!shape) b.reject("the shapes of the indices do not match", "the model's export is inconsistent");
+    if (!shape) b.reject("the shapes of the indices do not match", kInconsistent);
     result.index_shape = *shape;
     step /= std::max<std::int64_t>(size_at(self, d), 1);
     V part = b.mul(wrapped(b, index, size_at(self, d)), static_cast<double>(step));
@@ -211,7 +212,7 @@ Values import_take_along_dim(Importer& importer) {
   own[static_cast<std::size_t>(dim)] = 1;
   other[static_cast<std::size_t>(dim)] = 1;
   const auto shape = broadcast(own, other);
-  if (!shape) b.reject("the shape of the indices does not match", "the model's export is inconsistent");
+  if (!shape) b.reject("the shape of the indices does not match", kInconsistent);
   own = other = *shape;
   own[static_cast<std::size_t>(dim)] = size_at(self, dim);
   other[static_cast<std::size_t>(dim)] = size_at(index, dim);

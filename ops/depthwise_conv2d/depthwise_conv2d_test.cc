@@ -40,7 +40,7 @@ struct Layer {
   std::int8_t weight = 0;           // all weights, unless 0
   double activation_max = 0;        // unless 0
   bool nibbles = false;             // weights of 4 bits
-  std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
+  std::vector<double> slopes = {};  // of a PReLU after it: one, or one per output
   bool withered = false;            // every third channel is next to nothing beside its bias, every third shifts left
   std::int32_t all_biases = 0;      // every other one negative, unless 0
 };
@@ -197,7 +197,7 @@ std::vector<Case> sloped_cases() {
     add({.in = {1, channels, 4, 4}, .slopes = {0.1}});
   }
   for (const std::int64_t multiplier : {2, 3}) add({.in = {1, 5, 6, 5}, .multiplier = multiplier, .dilation = {2, 1}});
-  // Shifts to the left; a clamp behind the slopes; channels that are constant or only for plain loops; the lowest
+  // Shifts to the left; a clamp after the slopes; channels that are constant or only for plain loops; the lowest
   // weight.
   add({.in = {1, 18, 4, 4}, .output_scale = 0.0004});
   add({.in = {1, 18, 4, 4}, .relu = true});

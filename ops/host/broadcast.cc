@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "ops/host/advice.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
 #include "ops/nodes.h"
@@ -54,7 +55,7 @@ std::optional<double> as_number(const ir::Node& call, const char* argument) {
 std::vector<ir::TensorType> infer_broadcast(const ir::Node& node) {
   auto shape = broadcast(node.tensor("self")->type.shape, node.tensor("other")->type.shape);
   if (!shape) {
-    refuse(node, "the operands' shapes do not match", "the model's export is inconsistent: export it again");
+    refuse(node, "the operands' shapes do not match", kInconsistent);
   }
   return {ir::float_type(std::move(*shape))};
 }
@@ -168,7 +169,7 @@ void require_executorch_can(const ir::Node& node, const ir::Shape& operand, Exec
   if (allowed == ExecutorchBroadcast::channels && is_channel_vector(shape, out)) return;
   if (allowed == ExecutorchBroadcast::any_contiguous && out.size() < 4) return;
   refuse(node, "ExecuTorch's Cortex-M kernel cannot broadcast this operand along the required dimensions",
-         "compile for our own runtime, or expand() the operand in the model");
+         "compile for Cormorant's own runtime, or expand() the operand in the model");
 }
 
 ir::Value* full_rank_operand(const Rewriter& rewriter, const char* name, ExecutorchBroadcast allowed) {

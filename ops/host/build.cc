@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/element.h"
+#include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
 #include "ops/nodes.h"
 
@@ -132,7 +133,7 @@ V Build::finish(V value, std::size_t i) const {
 }
 
 void Build::require(bool fits) const {
-  if (!fits) reject("its arguments are inconsistent", "the model is inconsistent: export it again");
+  if (!fits) reject("its arguments are inconsistent", kInconsistent);
 }
 
 // ---- nodes and constants --------------------------------------------------------------------------------------------

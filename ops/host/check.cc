@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "ir/text.h"
+#include "ops/host/advice.h"
 #include "ops/nodes.h"
 #include "ops/op.h"
 
@@ -17,10 +18,8 @@ namespace cormorant::ops {
 namespace {
 
 [[noreturn]] void fail(const ir::Node& node, std::string problem) {
-  throw InputError({.problem = std::move(problem),
-                    .advice = "the model is inconsistent: export it again",
-                    .node = node.name,
-                    .source = node.location.text()});
+  throw InputError(
+      {.problem = std::move(problem), .advice = kInconsistent, .node = node.name, .source = node.location.text()});
 }
 
 // "int[2]?" as its parts.

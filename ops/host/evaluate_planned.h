@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "evaluate/tensor.h"
+#include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
 #include "ops/load/planned.h"
 #include "ops/op.h"
@@ -59,7 +60,7 @@ class TypedTensor {
 
 // For infer: what the kernel's plan would refuse.
 inline void require(const ir::Node& node, bool condition, const char* problem) {
-  if (!condition) refuse(node, problem, "the model is inconsistent: export it again");
+  if (!condition) refuse(node, problem, kInconsistent);
 }
 inline void require_numbers(const ir::Node& node) {
   for (const ir::Value* value : node.inputs()) {

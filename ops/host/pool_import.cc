@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/host/pool_import.h"
 
+#include "ops/host/advice.h"
 #include "ops/nodes.h"
 
 namespace cormorant::ops {
@@ -32,7 +33,7 @@ void require_images(Importer& importer, std::size_t dimensions) {
     importer.reject("pooling of a tensor with " + std::to_string(rank) + " dimensions", "");
   }
   if (importer.types.at(0).rank() != rank) {
-    importer.reject("pooling changes the number of dimensions", "the model is inconsistent: export it again");
+    importer.reject("pooling changes the number of dimensions", kInconsistent);
   }
 }
 

@@ -22,7 +22,7 @@ inline bool has_words(const ir::Node& node) {
 inline void require_runtime_with_words(const Rewriter& rewriter) {
   if (rewriter.config.runtime != Runtime::executorch) return;
   throw InputError({.problem = "ExecuTorch's Cortex-M kernels have no " + rewriter.node.op + " with 16-bit activations",
-                    .advice = "compile for our own runtime, or with --scheme=8w8a",
+                    .advice = "compile for Cormorant's own runtime, or with --scheme=8w8a",
                     .node = rewriter.node.name,
                     .source = rewriter.node.location.text()});
 }

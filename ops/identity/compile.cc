@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "ops/host/advice.h"
 #include "ops/host/build.h"
 #include "ops/op.h"
 
@@ -18,7 +19,7 @@ ir::Value* input_of(const Importer& importer) {
   const auto first = std::find_if(call.args.begin(), call.args.end(), [](const ir::NamedArgument& arg) {
     return std::holds_alternative<ir::Value*>(arg.value);
   });
-  if (first == call.args.end()) importer.reject("it has no tensor", "the model is inconsistent: export it again");
+  if (first == call.args.end()) importer.reject("it has no tensor", kInconsistent);
   return std::get<ir::Value*>(first->value);
 }
 

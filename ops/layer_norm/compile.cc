@@ -9,6 +9,7 @@
 
 #include "base/checked64.h"
 #include "base/diagnostic.h"
+#include "ops/host/advice.h"
 #include "ops/host/build.h"
 #include "ops/host/words.h"
 #include "ops/layer_norm/layer_norm.h"
@@ -35,7 +36,7 @@ ir::Argument numbers(Importer& importer, const char* name, std::int64_t expected
   if (value->type.elements() != expected) {
     importer.reject(
         std::string("the ") + name + " of a normalization does not have " + std::to_string(expected) + " entries",
-        "the model's export is inconsistent");
+        kInconsistent);
   }
   const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
   return std::vector<double>(tensor.values().begin(), tensor.values().end());
@@ -121,7 +122,7 @@ std::vector<ir::Value*> import_fused_rms_norm(Importer& importer) {
 ir::Value* make_group_norm(Importer& importer, std::int64_t groups) {
   const ir::Shape& shape = importer.call->tensor("input")->type.shape;
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0) {
-    importer.reject("a group norm whose groups do not divide its channels", "the model's export is inconsistent");
+    importer.reject("a group norm whose groups do not divide its channels", kInconsistent);
   }
   const Kind kind{groups, shape[1] / groups, count({shape.begin() + 2, shape.end()})};
   return make_norm(importer, kind, importer.call->number("eps"));
@@ -162,7 +163,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   };
   if (!positive || !block || input.elements() % *block != 0 || !fits("weight") || !fits("bias")) {
     throw InputError({.problem = "the normalized size does not divide the input, or does not match the parameters",
-                      .advice = "the model's export is inconsistent: export it again",
+                      .advice = kInconsistent,
                       .node = node.name,
                       .source = node.location.text()});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Normalisations in float, in logical order: ExecuTorch's portable layer norm and group norm, which also give mean and
+// Normalizations in float, in logical order: ExecuTorch's portable layer norm and group norm, which also give mean and
 // 1 / standard deviation of each row, and an RMS norm of ours.
 #pragma once
 

@@ -29,7 +29,7 @@ Sums statistics(const std::int8_t* row, std::uint32_t size) {
   return {sums.sum + rest.sum, sums.squares + rest.squares};
 }
 
-void execute(const void* plan) { normalise_rows_quickly<quick_dsp, statistics>(*static_cast<const Plan*>(plan)); }
+void execute(const void* plan) { normalize_rows_quickly<quick_dsp, statistics>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

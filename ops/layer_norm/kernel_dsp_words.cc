@@ -25,7 +25,7 @@ WordsSums statistics(const std::int16_t* row, std::uint32_t size) {
 }
 
 void execute_words(const void* plan) {
-  normalise_rows_quickly<quick_dsp, statistics>(*static_cast<const WordsPlan*>(plan));
+  normalize_rows_quickly<quick_dsp, statistics>(*static_cast<const WordsPlan*>(plan));
 }
 
 }  // namespace

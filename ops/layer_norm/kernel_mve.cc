@@ -25,7 +25,7 @@ struct Bytes {
                        "vstrb.32 q0, [%[out]], #4\n\t")
 };
 
-void execute(const void* plan) { normalise_rows_mve<statistics, Bytes>(*static_cast<const Plan*>(plan)); }
+void execute(const void* plan) { normalize_rows_mve<statistics, Bytes>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

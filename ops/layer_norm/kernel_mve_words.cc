@@ -23,7 +23,7 @@ struct Words {
   CORMORANT_NORM_LOOPS(std::int16_t, "vldrh.s32 q0, [%[in]], #8\n\t", "vstrh.32 q0, [%[out]], #8\n\t")
 };
 
-void execute_words(const void* plan) { normalise_rows_mve<statistics, Words>(*static_cast<const WordsPlan*>(plan)); }
+void execute_words(const void* plan) { normalize_rows_mve<statistics, Words>(*static_cast<const WordsPlan*>(plan)); }
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 namespace cormorant::ops::layer_norm {
 namespace {
 
-void execute(const void* raw) { normalise_rows_scalar<plain_statistics<std::int8_t>>(*static_cast<const Plan*>(raw)); }
+void execute(const void* raw) { normalize_rows_scalar<plain_statistics<std::int8_t>>(*static_cast<const Plan*>(raw)); }
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace cormorant::ops::layer_norm {
 namespace {
 
 void execute_words(const void* raw) {
-  normalise_rows_scalar<plain_statistics<std::int16_t>>(*static_cast<const WordsPlan*>(raw));
+  normalize_rows_scalar<plain_statistics<std::int16_t>>(*static_cast<const WordsPlan*>(raw));
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ using Dims = std::vector<std::int64_t>;
 using conformance::import_call;
 
 // [1, 2, 1, 2] with the values 1, 3, 10, 14, by hand: over all, over each channel, and by the root of the mean square.
-TEST(LayerNormImport, EverySpellingNormalisesWhatItShould) {
+TEST(LayerNormImport, EverySpellingNormalizesWhatItShould) {
   const double all[] = {-6 / std::sqrt(27.5), -4 / std::sqrt(27.5), 3 / std::sqrt(27.5), 7 / std::sqrt(27.5)};
   const double each[] = {-1, 1, -1, 1};
   const double rms[] = {1 / std::sqrt(5.0), 3 / std::sqrt(5.0), 10 / std::sqrt(148.0), 14 / std::sqrt(148.0)};

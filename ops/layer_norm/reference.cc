@@ -8,11 +8,11 @@ namespace cormorant::ops::layer_norm {
 namespace {
 
 void execute(const void* plan) {
-  normalise_rows<doubling_high_multiply, plain_statistics<std::int8_t>>(*static_cast<const Plan*>(plan));
+  normalize_rows<doubling_high_multiply, plain_statistics<std::int8_t>>(*static_cast<const Plan*>(plan));
 }
 
 void execute_words(const void* plan) {
-  normalise_rows<doubling_high_multiply, plain_statistics<std::int16_t>>(*static_cast<const WordsPlan*>(plan));
+  normalize_rows<doubling_high_multiply, plain_statistics<std::int16_t>>(*static_cast<const WordsPlan*>(plan));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void for_channels(const PlanOf<Element>& p, Begin begin, Run run) {
 }
 
 template <auto Multiply, auto Statistics, class Element>
-void normalise_rows(const PlanOf<Element>& p) {
+void normalize_rows(const PlanOf<Element>& p) {
   const Header& h = p.header();
   for_channels<Statistics>(
       p, [&](const SumsOf<Element>& sums) { return row_of<Multiply>(h, sums); },
@@ -55,7 +55,7 @@ void normalise_rows(const PlanOf<Element>& p) {
 // The same if a doubled operand fits 32 bits, which it does for all sound constants (layer_norm.h: values stay below
 // 2^29 if no shift to the right is needed): Quick(2 · a, b) is the doubling high multiply of a and b.
 template <auto Quick, auto Statistics, class Element>
-void normalise_rows_quickly(const PlanOf<Element>& p) {
+void normalize_rows_quickly(const PlanOf<Element>& p) {
   const Header& h = p.header();
   for_channels<Statistics>(
       p, [&](const SumsOf<Element>& sums) { return row_of<doubling_high_multiply>(h, sums); },

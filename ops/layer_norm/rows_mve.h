@@ -63,7 +63,7 @@ namespace cormorant::ops::layer_norm {
 
 // Runs is a pair of these loops.
 template <auto Statistics, class Runs, class Element>
-void normalise_rows_mve(const PlanOf<Element>& p) {
+void normalize_rows_mve(const PlanOf<Element>& p) {
   const Header& h = p.header();
   const auto size = static_cast<std::int32_t>(h.size());
   const auto shift = static_cast<std::int32_t>(h.shift);

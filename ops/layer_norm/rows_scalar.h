@@ -15,11 +15,11 @@ inline std::int32_t quick_scalar(std::int32_t doubled, std::int32_t factor) {
 }
 
 template <auto Statistics, class Element>
-void normalise_rows_scalar(const PlanOf<Element>& plan) {
+void normalize_rows_scalar(const PlanOf<Element>& plan) {
   if constexpr (kHasLongMultiply) {
-    normalise_rows_quickly<quick_scalar, Statistics>(plan);
+    normalize_rows_quickly<quick_scalar, Statistics>(plan);
   } else {
-    normalise_rows<doubling_high_multiply_in_pieces, Statistics>(plan);
+    normalize_rows<doubling_high_multiply_in_pieces, Statistics>(plan);
   }
 }
 

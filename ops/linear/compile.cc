@@ -7,6 +7,7 @@
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
 #include "ops/batch_matmul/products.h"
+#include "ops/host/advice.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
 #include "ops/linear/linear.h"
@@ -30,12 +31,10 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& input = node.tensor("input")->type;
   const ir::TensorType& weight = node.tensor("weight")->type;
   if (input.rank() == 0 || weight.rank() != 2 || input.shape.back() != weight.shape[1]) {
-    refuse(node, "the input's last dimension differs from the weight's number of columns",
-           "the model's export is inconsistent: export it again");
+    refuse(node, "the input's last dimension differs from the weight's number of columns", kInconsistent);
   }
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{weight.shape[0]}) {
-    refuse(node, "the bias does not have one entry per row of the weight",
-           "the model's export is inconsistent: export it again");
+    refuse(node, "the bias does not have one entry per row of the weight", kInconsistent);
   }
   ir::Shape shape = input.shape;
   shape.back() = weight.shape[0];

@@ -34,7 +34,7 @@ struct Layer {
   std::int32_t input_zero_point = -5;
   bool per_tensor = false;
   std::int8_t weight = 0;           // all weights, unless 0
-  std::vector<double> slopes = {};  // of a PReLU behind it: one, or one per output
+  std::vector<double> slopes = {};  // of a PReLU after it: one, or one per output
 };
 
 ir::Value* build(ir::Graph& graph, const Layer& layer) {

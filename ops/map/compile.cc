@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
@@ -86,7 +87,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   ir::Shape shape;
   for (const ir::Value* operand : node.inputs()) {
     const auto both = broadcast(shape, operand->type.shape);
-    if (!both) refuse(node, "the operands' shapes do not match", "the model's export is inconsistent: export it again");
+    if (!both) refuse(node, "the operands' shapes do not match", kInconsistent);
     shape = *both;
   }
   DType dtype = node.inputs().back()->type.dtype;

@@ -91,7 +91,7 @@ void require_executorch_can(const ir::Node& node, bool ceil_mode) {
     reject(
         node,
         std::string("ExecuTorch's Cortex-M kernel cannot max-pool ") + (ceil_mode ? "in ceil mode" : "with dilation"),
-        "compile for our own runtime, or change the pooling");
+        "compile for Cormorant's own runtime, or change the pooling");
   }
 }
 

@@ -131,16 +131,16 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
   const ir::TensorType& in = node.tensor("input")->type;
   const std::vector<std::int64_t>& before = node.integers("pre_pad");
   const std::vector<std::int64_t>& after = node.integers("post_pad");
-  std::int64_t bytes = static_cast<std::int64_t>(size_of(in.dtype)), behind = 0;
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(in.dtype)), trailing = 0;
   for (std::size_t i = kPadRank; i-- > 0;) {
     const std::size_t missing = kPadRank - in.rank();
     const std::size_t dim = missing == 0 ? ir::kChannelsLast[i] : i - missing;
     const std::int64_t size = i < missing ? 1 : in.shape[dim];
-    behind += after[i] * bytes;
+    trailing += after[i] * bytes;
     bytes *= before[i] + size + after[i];
   }
   if (bytes != node.result()->type.bytes()) return std::nullopt;
-  return static_cast<std::uint64_t>(bytes - in.bytes() - behind);
+  return static_cast<std::uint64_t>(bytes - in.bytes() - trailing);
 }
 
 bool channelwise(const ir::Node& node) {

@@ -92,24 +92,24 @@ ir::Value* constant_pad(Importer& importer, ir::Value* value, const std::vector<
 enum class Mode : std::uint8_t { reflect, replicate, circular };
 
 // The border of `count` entries before the dimension (or after it), as a tensor; null for none.
-ir::Value* border_tensor(const Mover& mover, ir::Value* value, std::int64_t dim, std::int64_t count, bool behind,
+ir::Value* border_tensor(const Mover& mover, ir::Value* value, std::int64_t dim, std::int64_t count, bool at_end,
                          Mode mode) {
   if (count == 0) return nullptr;
   const std::int64_t size = size_of_dim(value, dim);
   switch (mode) {
     case Mode::reflect: {  // without the edge itself
       ir::Value* mirrored =
-          behind ? mover.slice(value, dim, size - 1 - count, size - 1) : mover.slice(value, dim, 1, 1 + count);
+          at_end ? mover.slice(value, dim, size - 1 - count, size - 1) : mover.slice(value, dim, 1, 1 + count);
       return mover.flip(mirrored, {dim});
     }
     case Mode::replicate: {
-      ir::Value* edge = behind ? mover.slice(value, dim, size - 1, size) : mover.slice(value, dim, 0, 1);
+      ir::Value* edge = at_end ? mover.slice(value, dim, size - 1, size) : mover.slice(value, dim, 0, 1);
       ir::Shape shape = edge->type.shape;
       shape[static_cast<std::size_t>(dim)] = count;
       return mover.expand(edge, std::move(shape));
     }
     case Mode::circular:
-      return behind ? mover.slice(value, dim, 0, count) : mover.slice(value, dim, size - count, size);
+      return at_end ? mover.slice(value, dim, 0, count) : mover.slice(value, dim, size - count, size);
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
 #include "ops/nodes.h"
 #include "ops/op.h"
@@ -37,8 +38,7 @@ std::vector<ir::Value*> import_prelu(Importer& importer) {
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   const ir::TensorType& type = node.tensor("self")->type;
   if (node.tensor("weight")->type.elements() != channels_of(type.shape))
-    refuse(node, "the number of slopes differs from the number of channels",
-           "the model's export is inconsistent: export it again");
+    refuse(node, "the number of slopes differs from the number of channels", kInconsistent);
   return {ir::float_type(type.shape)};
 }
 
@@ -74,7 +74,7 @@ ir::Value* lower(const Rewriter& rewriter) {
     refuse(node, "its slopes are not constant", "make them a parameter of the model");
   if (rewriter.config.runtime == Runtime::executorch) {
     refuse(node, "prelu with a slope per channel has no Cortex-M operator in ExecuTorch",
-           "compile for our own runtime, or give the layer one slope (num_parameters=1)");
+           "compile for Cormorant's own runtime, or give the layer one slope (num_parameters=1)");
   }
   const double ratio = input->scale() / output.scale();
   std::vector<double> factors;

@@ -8,6 +8,7 @@
 #include "base/checked64.h"
 #include "base/diagnostic.h"
 #include "evaluate/onednn.h"
+#include "ops/host/advice.h"
 #include "ops/op.h"
 #include "ops/recurrent/arithmetic.h"
 #include "ops/recurrent/import.h"
@@ -19,10 +20,8 @@ namespace recurrent {
 namespace {
 
 [[noreturn]] void refuse(const ir::Node& node, std::string problem) {
-  throw InputError({.problem = std::move(problem),
-                    .advice = "the model's export is inconsistent: export it again",
-                    .node = node.name,
-                    .source = node.location.text()});
+  throw InputError(
+      {.problem = std::move(problem), .advice = kInconsistent, .node = node.name, .source = node.location.text()});
 }
 
 void check_states(const ir::Node& node, Kind kind, const ir::Shape& shape) {

@@ -144,7 +144,7 @@ struct Geometry {
   }
   [[nodiscard]] constexpr Block block(std::uint32_t k) const {
     if (multiplies_words(layout)) {
-      // A group's surplus rows change the sums behind those of a block, which are computed later, or nothing's.
+      // A group's surplus rows change the sums after those of a block, which are computed later, or nothing's.
       const std::uint32_t added = (kind == Kind::gru ? 2 : gates_of(kind)) * units;
       if (k == 0) return {added, 0, inputs, 0, 0, false};
       if (k == 1) return {added, inputs, units, 0, 0, true};

@@ -6,6 +6,7 @@
 
 #include "base/diagnostic.h"
 #include "kernels/window.h"
+#include "ops/host/advice.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
 #include "ops/nodes.h"
@@ -109,14 +110,14 @@ std::vector<ir::TensorType> infer_moving(const ir::Node& node) {
   const auto& dims = node.integers("dim");
   if (std::ranges::find(dims, axis) == dims.end() || entries < 1 ||
       shape.at(static_cast<std::size_t>(axis)) % entries != 0) {
-    reject(node, "a moving mean's parts do not fit its input", "the model is inconsistent: export it again");
+    reject(node, "a moving mean's parts do not fit its input", kInconsistent);
   }
   const std::int64_t results = mean.elements(), taps = taps_of_part(node);
   if (node.tensor("self")->type.dtype != DType::i8 || !node.tensor("self")->type.quant || past.rank() != 2 ||
       past.shape[0] < 1 || past.shape[1] != results || sums.shape != ir::Shape{results + 1} ||
       past.dtype != part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20))) ||
       sums.dtype != DType::i32) {
-    reject(node, "what a moving mean keeps does not fit its input", "the model is inconsistent: export it again");
+    reject(node, "what a moving mean keeps does not fit its input", kInconsistent);
   }
   return {std::move(mean), past, sums};
 }
@@ -204,7 +205,7 @@ void require_kernel(const Rewriter& rewriter) {
   if (rewriter.config.runtime == Runtime::executorch) {
     reject(node,
            node.op + " has no Cortex-M operator in ExecuTorch, except for a mean over an image's height and width",
-           "compile for our own runtime");
+           "compile for Cormorant's own runtime");
   }
   std::vector<std::size_t> order(input.rank());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

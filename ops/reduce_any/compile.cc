@@ -4,6 +4,7 @@
 // keepdim), aten.argmin.
 #include <algorithm>
 
+#include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
 #include "ops/host/evaluate_planned.h"
 #include "ops/host/references.h"
@@ -24,7 +25,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   type.dtype = node.result()->type.dtype;  // of a sum or an index it is for the user to say
   const auto check = [&](std::int64_t dim) {
     if (dim >= 0 && dim < static_cast<std::int64_t>(type.rank())) return static_cast<std::size_t>(dim);
-    refuse(node, "the dimension is out of range", "the model's export is inconsistent: export it again");
+    refuse(node, "the dimension is out of range", kInconsistent);
   };
   if (is_arg(node)) {
     require(node, type.elements() != 0 && is_integer(type.dtype) && is_number(node.tensor("self")->type.dtype),

@@ -181,7 +181,7 @@ template <Loops kLoops, bool kIsFed, bool kHasStrips>
 
 // The entry after this one and its parts; `step` advances by as many as they call.
 template <bool kHasStrips>
-const Entry* behind(const Entry* e, const cormorant_step*& step) {
+const Entry* after(const Entry* e, const cormorant_step*& step) {
   if (e->kind == Entry::Kind::call) ++step;
   if constexpr (kHasStrips) {
     if (e->kind == Entry::Kind::strips) {
@@ -197,7 +197,7 @@ const Entry* behind(const Entry* e, const cormorant_step*& step) {
 template <Loops kLoops, bool kIsFed, bool kHasStrips>
 inline void run_tick(const Plan& plan, std::uint32_t tick, const std::byte* arrived = nullptr) {
   const cormorant_step* step = plan.steps;
-  for (const Entry* e = plan.entries; e != plan.entries + plan.count; e = behind<kHasStrips>(e, step)) {
+  for (const Entry* e = plan.entries; e != plan.entries + plan.count; e = after<kHasStrips>(e, step)) {
     if (tick < e->start) continue;
     const std::uint32_t since = tick - e->start;
     const std::uint32_t n = since / e->period;

@@ -3,6 +3,7 @@
 // PyTorch's forms of slicing, selecting and splitting.
 #include <algorithm>
 
+#include "ops/host/advice.h"
 #include "ops/host/movement.h"
 #include "ops/op.h"
 
@@ -49,7 +50,7 @@ void require_pieces(const Axis& axis, std::int64_t count) {
   if (count > kFew && count > std::ranges::ssize(axis.importer.types)) {
     axis.importer.reject(
         "a tensor is split into " + std::to_string(count) + " pieces, but there are not as many results",
-        "the model is inconsistent: export it again");
+        kInconsistent);
   }
 }
 

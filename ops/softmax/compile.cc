@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/diagnostic.h"
+#include "ops/host/advice.h"
 #include "ops/host/build.h"
 #include "ops/host/multiplier.h"
 #include "ops/host/words.h"
@@ -30,7 +31,7 @@ std::vector<ir::Value*> make_node(Importer& importer, const char* op) {
   if (rank == 0) return {Build(importer).filled(op == kSoftmax ? 1 : 0, importer.types.at(0))};  // of one number
   const std::int64_t wrapped = dim < 0 ? dim + rank : dim;
   if (wrapped < 0 || wrapped >= rank) {
-    importer.reject("softmax over a dimension that its input does not have", "the model's export is inconsistent");
+    importer.reject("softmax over a dimension that its input does not have", kInconsistent);
   }
   for (const ir::NamedArgument& argument : importer.call->args) {
     const auto* type = std::get_if<DType>(&argument.value);
@@ -58,7 +59,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const std::int64_t dim = node.integer("dim");
   if (dim < 0 || dim >= std::ranges::ssize(shape)) {
     throw InputError({.problem = "softmax over a dimension that its input does not have",
-                      .advice = "the model is inconsistent: export it again",
+                      .advice = kInconsistent,
                       .node = node.name,
                       .source = node.location.text()});
   }

@@ -12,6 +12,7 @@
 #include "ops/conv2d/convolution.h"
 #include "ops/conv2d/import.h"
 #include "ops/conv2d/lower_float.h"
+#include "ops/host/advice.h"
 #include "ops/host/check.h"
 #include "ops/op.h"
 #include "ops/transpose_conv2d/prepack.h"
@@ -53,7 +54,7 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
   const auto outputs = (Checked64(weight[1]) * groups).get();
   if (!outputs) fail(node, "it has too many output channels", "");
   if (const ir::Value* bias = node.tensor("bias"); bias != nullptr && bias->type.shape != ir::Shape{*outputs}) {
-    fail(node, "the bias does not have one entry per output", "the model is inconsistent: export it again");
+    fail(node, "the bias does not have one entry per output", kInconsistent);
   }
   ir::Shape out = {in[0], *outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {

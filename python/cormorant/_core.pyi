@@ -14,6 +14,7 @@ class InputError(Error):
     file: str
     node: str
     source: str
+    warnings: List[str]
 
 class UsageError(Error):
     """An argument or option is at fault."""

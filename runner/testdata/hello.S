@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start-up, console and exit work; so do initialised and zeroed data, and floating point where the CPU has it.
+// Start-up, console and exit work; so do initialized and zeroed data, and floating point where the CPU has it.
 #include "semihosting.inc"
 
 function main
-    ldr r0, =initialised
+    ldr r0, =initialized
     ldr r0, [r0]
     ldr r1, =12345678
     cmp r0, r1
@@ -36,9 +36,9 @@ wrong:
     exit
     .pool
 
-    .section .data.initialised, "aw", %progbits
+    .section .data.initialized, "aw", %progbits
     .balign 4
-initialised:
+initialized:
     .word 12345678
     .section .bss.zeroed, "aw", %nobits
     .balign 4

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Firmware whose kernels are compiled with its own flags, from an installed tree: position-independent code, optimisation
+# Firmware whose kernels are compiled with its own flags, from an installed tree: position-independent code, optimization
 # for size and at link time, floats in integer registers. Each computes what firmware from the archives does. Compiling all
 # kernels takes about a minute for each, so this is part of `./dev check`.
 set -euo pipefail

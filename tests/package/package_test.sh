@@ -84,7 +84,7 @@ done
 cmp "$work/sine.1.S" "$work/sine.2.S" || fail "the state depends on the tools that there are"
 
 # From sources a CPU gets what it can execute, and nothing else. All of it would take a minute to compile: three are
-# tried, as for users who optimise at link time, where nothing may ask for exceptions, and for size. The CPU and files are
+# tried, as for users who optimize at link time, where nothing may ask for exceptions, and for size. The CPU and files are
 # named as the program takes them; the model is compiled again if one of these files changes.
 from_sources() {
   local folder=$work/project/examples/sine_from_sources build=$work/from_sources objects name object

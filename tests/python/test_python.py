@@ -201,6 +201,14 @@ class Package(unittest.TestCase):
         bad = cormorant.compile(self.zoo / "digits.pt2", calibration=(self.samples * 255).astype(np.uint8), link=False)
         self.assertIn("pixels", " ".join(bad.warnings))
         self.assertEqual([w for w in self.digits.warnings if "calibration" in w], [])
+        with self.assertRaises(cormorant.InputError) as caught:  # what may explain the error
+            cormorant.compile(self.zoo / "digits.pt2", calibration=self.samples[:1], min_sqnr=99, link=False)
+        self.assertIn("only 1 calibration sample", " ".join(caught.exception.warnings))
+
+    def test_open_sizes_are_the_programs(self):
+        linear = cormorant.compile(SOURCE / "formats/pt2/testdata/dynamic.pt2", shape={"input": (5, 2)}, link=False)
+        evaluation = linear.evaluate(np.ones((3, 5, 2), np.float32))
+        self.assertEqual((evaluation.samples, evaluation.notes), (3, []))
 
     def test_report_and_repr(self):
         report = self.digits.report()

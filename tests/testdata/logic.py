@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes logic.pt2 and logic_test.npz (x, PyTorch's y) beside itself: Python's &, | and ^ on tensors of truth values.
+"""Writes logic.pt2 and logic_test.npz (x, PyTorch's y) beside itself: Python's &, | and ^ on tensors of booleans.
 
 usage: logic.py (with zoo/ in PYTHONPATH)
 """

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <stdexcept>
 
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
@@ -26,7 +27,9 @@ constexpr int kSide = 28;
 std::string line_of(std::span<const float> image, int row) {
   std::string text;
   for (int column = 0; column < kSide; column += 1) {
-    const auto at = [&](int y) { return image[static_cast<std::size_t>(y * kSide + column)] > 0.35F; };
+    const auto at = [&](int y) {
+      return image[static_cast<std::size_t>(y) * kSide + static_cast<std::size_t>(column)] > 0.35F;
+    };
     const bool upper = at(row);
     const bool lower = at(row + 1);
     text += upper ? (lower ? "█" : "▀") : (lower ? "▄" : " ");
@@ -91,6 +94,7 @@ void run(const std::string& zoo) {
   for (int row = 0; row < kImages; row += kPerRow)
     draw(std::span(readings).subspan(static_cast<std::size_t>(row), kPerRow));
 
+  if (!execution.board) throw std::logic_error("the board gave no figures");
   const RunResult& figures = *execution.board;
   fmt::print("{} of {} read correctly on an emulated Cortex-M55 (QEMU, mps3-an547)\n", right, kImages);
   fmt::print("  RAM           {:>9} bytes: arena {}, state {}, stack {}\n",

@@ -190,9 +190,10 @@ Json method_json(const pte::MethodView& method, const std::string& file) {
 void note_scales(Json& tensors, const std::vector<ProgramTensor>& io) {
   for (std::size_t i = 0; i < io.size() && i < tensors.size(); ++i) {
     if (!io[i].name.empty()) tensors[i]["name"] = io[i].name;
-    if (!io[i].scale) continue;
-    tensors[i]["scale"] = *io[i].scale;
-    tensors[i]["zero_point"] = io[i].zero_point;
+    if (const std::optional<double>& scale = io[i].scale) {
+      tensors[i]["scale"] = *scale;
+      tensors[i]["zero_point"] = io[i].zero_point;
+    }
   }
 }
 
@@ -450,9 +451,10 @@ void run(const InspectFlags& flags) {
   }
   if (!explanation.is_null()) with_names_of(file, [&] { print_explanation(explanation); });
   if (kind == FileKind::model) return;
-  if (json.contains("test_cases"))
+  if (json.contains("test_cases")) {
     fmt::print("bundle       {} test case(s) for method {}\n", json["test_cases"].get<int>(),
                json["tested_method"].get<std::string>());
+  }
   print_program(json, flags.explain);
 }
 

@@ -14,14 +14,13 @@ namespace {
 std::string plain(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\')
+    if (c == '\\') {
       out += "\\e";
-    else if (c == '-')
+    } else if (c == '-') {
       out += "\\-";
-    else if (c == '\n')
-      out += ' ';
-    else
-      out += c;
+    } else {
+      out += c == '\n' ? ' ' : c;
+    }
   }
   return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }

@@ -37,6 +37,7 @@ struct RunFlags {
   std::vector<std::string> inputs, outputs;
   bool profile = false, json = false, quiet = false, sequence = false;
   double timeout = 60;
+  std::string clock_text;
   double clock = 0;  // hertz; 0: not given
   Tolerance tolerance;
 };
@@ -51,7 +52,7 @@ const char* verdict(const BundleCheck& check) { return check.passed ? "PASS" : "
 
 void print_figures(const RunFlags& flags, const ExecuteOn& where, const Outcome& outcome) {
   const Execution& execution = outcome.execution;
-  if (!execution.board) {
+  if (!execution.board || !where.target) {
     fmt::print("ran on the host with the reference kernels\n");
     return;
   }
@@ -138,6 +139,7 @@ ExecuteOn place_of(const RunFlags& flags) {
 std::vector<std::string> files_of(const char* option, const std::vector<std::string>& given,
                                   const std::vector<ProgramTensor>& tensors, const std::string& program) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const ProgramTensor& tensor : tensors) names.push_back(tensor.name);
   std::vector<std::string> files(tensors.size()), unnamed;
   for (const std::string& text : given) {
@@ -264,7 +266,7 @@ nlohmann::ordered_json run_json(const ExecuteOn& where, const Execution& executi
   nlohmann::ordered_json json;
   json["target"] = where.target ? where.target->name() : "host";
   json["isa"] = where.target ? name_of(where.target->isa) : "host";
-  if (!execution.board) return json;
+  if (!execution.board || !where.target) return json;
   const RunResult& board = *execution.board;
   json["instructions"] = {{"load", board.load_instructions}, {"execute", board.execute_instructions}};
   json["cycles"] = {{"load", board.load_cycles}, {"execute", board.execute_cycles}};
@@ -299,7 +301,8 @@ double parse_clock(const std::string& text) {
                         : unit == "Hz" || unit.empty() ? 1
                                                        : 0;
   const double hertz = number * factor;
-  if (!(hertz >= 1 && hertz <= 1e11)) {
+  const bool is_frequency = hertz >= 1 && hertz <= 1e11;  // as NaN is not
+  if (!is_frequency) {
     throw UsageError("--clock takes a frequency, such as 160MHz, not '" + text + "'");
   }
   return hertz;
@@ -323,9 +326,8 @@ void add_run(CLI::App& app) {
   command->add_option("--method", flags->method, "The method to run, of a program with several (default: forward)");
   command->add_option("--input", flags->inputs, "An .npy per input, in order or as NAME=FILE; omitted inputs are zero");
   command->add_option("--output", flags->outputs, "An .npy to write per output, in order or as NAME=FILE");
-  command->add_option_function<std::string>(
-      "--clock", [flags](const std::string& text) { flags->clock = parse_clock(text); },
-      "Also report milliseconds at this clock frequency, e.g. 160MHz");
+  const CLI::Option* clock = command->add_option("--clock", flags->clock_text,
+                                                 "Also report milliseconds at this clock frequency, e.g. 160MHz");
   command->add_flag(
       "--sequence", flags->sequence,
       "Inputs and outputs are [steps, …]: one execution per step, with the program's state kept from step to step");
@@ -346,14 +348,15 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--atol", flags->tolerance.absolute, "Absolute tolerance for a bundle's float outputs")
       ->capture_default_str();
-  command->add_flag("--quiet", flags->quiet, "Print errors, and a bundle's verdict, only");
+  command->add_flag("--quiet", flags->quiet, "Print only errors and a bundle's verdict");
   command->add_flag("--json", flags->json, "Print one JSON object and nothing else");
   command->footer(
       "Examples:\n"
       "  cormorant run model.pte --input x.npy --output y.npy               on the emulated Cortex-M55\n"
       "  cormorant run model.pte --target=host --input x.npy                on the host, with the same bits\n"
       "  cormorant run model.pte --target=cortex-m4 --profile --clock=80MHz\n");
-  command->callback([flags] {
+  command->callback([flags, clock] {
+    if (clock->count() != 0) flags->clock = parse_clock(flags->clock_text);
     if (const int status = run(*flags); status != 0) throw CLI::RuntimeError(status);
   });
 }

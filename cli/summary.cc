@@ -40,7 +40,7 @@ void print_rows(const compiler::RowsFacts& rows, bool with_curve) {
 }
 
 void print_comparison(const compiler::Facts& facts) {
-  if (const auto worst = driver::worst_db(facts)) {
+  if (const auto worst = driver::worst_db(facts); worst && facts.comparison) {
     fmt::print("  SQNR        {:>11.1f} {}\n", *worst, driver::compared_text(*facts.comparison));
   }
 }
@@ -184,7 +184,8 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
     fmt::print("              buffers of integers, which stay as they are: {}\n", fmt::join(names, ", "));
   }
   print_firmware(firmware, compiled, target);
-  if (flags.measure) fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
+  if (flags.measure && firmware.facts)
+    fmt::print("  measured    {:>11} bytes of stack\n", grouped(firmware.facts->stack_bytes));
   if (flags.explain && firmware.facts && firmware.facts->stack_bound) print_stack_path(*firmware.facts->stack_bound);
   if (facts.rows) print_rows(*facts.rows, options.curve);
   if (!output.empty()) fmt::print("  written to  {}\n", output);

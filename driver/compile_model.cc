@@ -41,8 +41,8 @@ std::string calibration_text(const CompileFlags& flags, const compiler::Compiled
 }
 
 // What bits per layer are chosen for.
-void set_limits(const CompileFlags& flags, CompileResult& result, FirmwareRequest request) {
-  compiler::BitsOptions& bits = *result.options.bits;
+void set_limits(const CompileFlags& flags, const CompileResult& result, FirmwareRequest request,
+                compiler::BitsOptions& bits) {
   bits.min_db = flags.min_sqnr;
   if (result.budget) {
     bits.flash = result.budget->flash;
@@ -53,6 +53,7 @@ void set_limits(const CompileFlags& flags, CompileResult& result, FirmwareReques
   const auto known = std::make_shared<std::map<std::vector<std::string>, Firmware>>();
   bits.footprint = [known, request, target = result.options.config.target](const compiler::Compiled& compiled) {
     std::vector<std::string> operators;
+    operators.reserve(compiled.facts.operators.size());
     for (const auto& [name, times] : compiled.facts.operators) operators.push_back(name);
     const auto [at, is_new] = known->try_emplace(std::move(operators));
     if (is_new) at->second = link_for(compiled.program, target, request);
@@ -132,9 +133,8 @@ std::optional<LinkedGoal> link_programs(const CompileFlags& flags, const Firmwar
   const Target& target = result.options.config.target;
   compiler::Compiled& compiled = programs.chosen.compiled;
   result.firmware = link_for(compiled.program, target, request);
-  const bool is_compared =
-      programs.balanced && result.firmware.facts && (flags.measure || target.optimize == Optimize::size);
-  if (!is_compared) return std::nullopt;
+  if (!programs.balanced || !programs.quantized || !result.firmware.facts) return std::nullopt;
+  if (!flags.measure && target.optimize != Optimize::size) return std::nullopt;
   const Firmware balanced = link_for(programs.balanced->compiled.program, target, request);
   if (!balanced.facts) return std::nullopt;
   const auto exceeds = [&](const compiler::Compiled& program, const Firmware& linked) {
@@ -182,7 +182,7 @@ CompileResult compile_noting(const CompileFlags& flags, compiler::Options given,
   Model model = read_model(flags, inputs, result, notes);
   FirmwareRequest request = request_of(flags, options.config);
   request.cycles = !flags.report.empty() || options.config.target.optimize != Optimize::balanced;
-  if (options.bits) set_limits(flags, result, request);
+  if (options.bits) set_limits(flags, result, request, *options.bits);
 
   const bool of_later_stage =
       std::filesystem::path(result.model).extension() != ".pt2" && is_of_later_stage(model.graph);

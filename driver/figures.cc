@@ -89,7 +89,7 @@ nlohmann::ordered_json figures_of(const compiler::Compiled& compiled, const comp
   json["dropped_channels"] = facts.dropped_channels;
   if (facts.rows) json["rows"] = rows_json(*facts.rows, options.curve);
   json["firmware"] = firmware_json(firmware, options.config.target);
-  if (measured) {
+  if (measured && firmware.facts) {
     json["measured"] = {{"code", firmware.facts->code_bytes},
                         {"state", firmware.facts->state_bytes},
                         {"stack", firmware.facts->stack_bytes}};
@@ -123,7 +123,7 @@ std::string compared_text(const compiler::Comparison& comparison) {
 
 std::string comparison_text(const compiler::Facts& facts) {
   const auto worst = worst_db(facts);
-  return worst ? fmt::format("{:.1f} {}", *worst, compared_text(*facts.comparison)) : "not known";
+  return worst && facts.comparison ? fmt::format("{:.1f} {}", *worst, compared_text(*facts.comparison)) : "not known";
 }
 
 }  // namespace cormorant::driver

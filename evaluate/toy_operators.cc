@@ -82,7 +82,7 @@ std::vector<Operator> make_operators() {
           [](const ir::Node& node, const Frame& frame) {
             return map(node, frame, [](float x) { return std::clamp(x, 0.0F, 1.0F); });
           },
-          [](const ir::Node&) { return QuantRule{QuantRule::Fixed{1.0 / 256, -128}, {}}; }),
+          [](const ir::Node&) { return QuantRule{QuantRule::Fixed{1.0 / 256, -128, DType::i8, 8}, {}}; }),
       // refuses integers; has no integer form; cannot even be evaluated
       toy("refuse", "toy.refuse", same,
           [](const ir::Node&) { return QuantRule{QuantRule::Reject{"integers are beneath it"}, {}}; }),

@@ -103,6 +103,7 @@ struct QuantRule {
     double scale;
     std::int32_t zero_point;
     DType dtype = DType::i8;
+    std::int32_t halvings = 0;  // how often our own operators may halve the scale where only small numbers occur
     friend bool operator==(const Fixed&, const Fixed&) = default;
   };  // the range is known
   struct Reject {

@@ -222,21 +222,48 @@ std::optional<ir::QuantParams> pixel_levels(const Group& group, const Observatio
   return std::nullopt;
 }
 
+// The scale of a known range; halved as often as what occurs leaves room above it, since the shares of a long softmax
+// would be a few levels otherwise. Once is not worth what it takes: a table instead of computed exponentials. What the
+// program returns keeps its range.
+double scale_in_known_range(const ir::Graph& graph, const Group& group, const Observations& observations,
+                            const QuantizeOptions& options) {
+  constexpr double kRoom = 1.5;
+  const ops::QuantRule::Fixed& fixed = *group.fixed;
+  const auto is_returned = [&](const ir::Value* value) { return graph.is_output(value); };
+  if (fixed.halvings == 0 || options.executorch_operators || std::ranges::any_of(group.members, is_returned)) {
+    return fixed.scale;
+  }
+  double largest = 0;
+  for (const ir::Value* member : group.members)
+    largest = std::max(largest, observations.at(member).distribution().max());
+  double scale = fixed.scale;
+  for (std::int32_t k = 0; k < fixed.halvings; ++k) {
+    const double highest = (127 - fixed.zero_point) * scale / 2;
+    if (kRoom * largest > highest) break;
+    scale /= 2;
+  }
+  return scale < fixed.scale / 2 ? scale : fixed.scale;
+}
+
 // The alternatives per group.
 struct Proposals {
   std::vector<std::vector<Proposal>> of_group;  // none where the parameters are fixed
+  std::vector<double> known_scale;              // there
   std::vector<std::string> asked;               // who requested a range of its own
 };
 
 Proposals proposals_of(const ir::Graph& graph, const Annotation& annotation, const Observations& observations,
                        const QuantizeOptions& options) {
   Proposals all{std::vector<std::vector<Proposal>>(annotation.groups.size()),
-                std::vector<std::string>(annotation.groups.size())};
+                std::vector<double>(annotation.groups.size()), std::vector<std::string>(annotation.groups.size())};
   const double unseen = unseen_share(graph, observations);
   const std::size_t threads = thread_count(options.threads, annotation.groups.size());
   parallel_for(annotation.groups.size(), threads, [&](std::size_t k, std::size_t) {
     const Group& group = annotation.groups[k];
-    if (group.fixed) return;
+    if (group.fixed) {
+      all.known_scale[k] = scale_in_known_range(graph, group, observations, options);
+      return;
+    }
     const LayerSettings own = settings_of(group, options);
     if (own.range) {
       all.of_group[k] = {
@@ -272,7 +299,7 @@ Parameters parameters_of(const ir::Graph& graph, const Annotation& annotation, c
   Parameters chosen;
   for (std::size_t k = 0; k < annotation.groups.size(); ++k) {
     if (const auto& fixed = annotation.groups[k].fixed) {
-      ir::QuantParams params = ir::per_tensor_i8(fixed->scale, fixed->zero_point);
+      ir::QuantParams params = ir::per_tensor_i8(proposals.known_scale[k], fixed->zero_point);
       if (fixed->dtype == DType::i16) {
         params.dtype = DType::i16;
         params.qmin = -32768;

@@ -69,7 +69,11 @@ std::vector<Decision> decisions(const ir::Graph& graph, const Annotation& annota
     if (at != annotation.group_of.end()) {
       const Group& group = annotation.groups[at->second];
       const Distribution seen = observations.at(node.result()).distribution();
-      decision.rule = group.fixed ? "known range" : group.members.size() > 1 ? "shared range" : "own range";
+      const bool is_halved = group.fixed && params[at->second].scale() < group.fixed->scale;
+      decision.rule = is_halved                  ? "part of a known range"
+                      : group.fixed              ? "known range"
+                      : group.members.size() > 1 ? "shared range"
+                                                 : "own range";
       decision.observer = chosen_by[at->second];
       decision.shares = names_of_others(group, node.result());
       decision.seen = {seen.min(), seen.max()};

@@ -263,6 +263,33 @@ output %j
       << text;
 }
 
+// Of a range that is known, calibration may see only the lowest part: its scale is halved, but neither of what the
+// program returns, nor where other kernels run, nor once only.
+TEST(Quantize, TheUnusedPartOfAKnownRangeIsGivenUp) {
+  const std::string inner = R"(input %x : f32[2]
+node "u" "" ""
+  %u : f32[2] = toy.unit(input=%x)
+node "d" "" ""
+  %d : f32[2] = toy.double(input=%u)
+output %d
+)";
+  const auto scale_of_u = [](const std::string& text, float largest, const QuantizeOptions& options) {
+    const std::string result = quantized(text, options, samples({{0, largest}, {0, largest / 2}}));
+    const std::string type = type_in(result, "u");
+    return std::stod(type.substr(type.find("quant([") + 7));
+  };
+  for (const auto& [share, halvings] : {std::pair(0.9, 0), {0.4, 0}, {0.3, 0}, {0.16, 2}, {0.08, 3}, {1e-4, 8}}) {
+    const auto largest = static_cast<float>(share);
+    EXPECT_EQ(scale_of_u(inner, largest, exact()), std::ldexp(1.0 / 256, -halvings)) << share;
+  }
+  std::string returned = inner;
+  returned.replace(returned.find("output %d"), 9, "output %u\noutput %d");
+  EXPECT_EQ(scale_of_u(returned, 0.01F, exact()), 1.0 / 256);
+  QuantizeOptions executorch = exact();
+  executorch.executorch_operators = true;
+  EXPECT_EQ(scale_of_u(inner, 0.01F, executorch), 1.0 / 256);
+}
+
 TEST(Quantize, FloatNodesAreNamedAndBorderedByOneConversionEach) {
   ir::Graph graph = ir::parse(R"(graph g
 input %x : f32[2]

@@ -73,14 +73,16 @@ constexpr std::int32_t exponent_of(std::int32_t difference, std::int32_t multipl
 // The factor that turns an exponential (Q0.31) into an output: scale, Q0.31, then a rounding shift.
 struct Normalizer {
   std::int32_t scale;
-  std::int32_t shift;  // 23 … 35
+  std::int32_t shift;  // 23 … 35, less the halvings
 };
 
-// `sum` is a row's sum of exponentials, Q12.19, at least that of one 0.
+// `sum` is a row's sum of exponentials, Q12.19, at least that of one 0. Each halving of the output's scale is one place
+// less to shift by.
 template <auto Multiply>
-constexpr Normalizer normalizer_of(std::uint32_t sum, std::int32_t leading_zeros) {
+constexpr Normalizer normalizer_of(std::uint32_t sum, std::int32_t leading_zeros, std::uint32_t halvings = 0) {
   const auto fraction = static_cast<std::int32_t>((sum << leading_zeros) & 0x7fffffffU);
-  return {reciprocal_of_one_plus<Multiply>(fraction), kSumBits + 23 - leading_zeros};
+  return {reciprocal_of_one_plus<Multiply>(fraction),
+          kSumBits + 23 - leading_zeros - static_cast<std::int32_t>(halvings)};
 }
 
 // The output that an exponential stands for. A shift beyond 31 leaves less than a half.

@@ -107,7 +107,7 @@ QuantRule quantize(const ir::Node& node) {
             .weights = {}};
   }
   if (node.op == kLogSoftmax) return {.weights = {}, .precisions = precisions::w8a8_w8a16()};
-  return {.output = QuantRule::Fixed{kOutputScale, kOutputZeroPoint},
+  return {.output = QuantRule::Fixed{kOutputScale, kOutputZeroPoint, DType::i8, kMostHalvings},
           .weights = {},
           .fixed_words = QuantRule::Fixed{kWordsOutputScale, 0, DType::i16},
           .precisions = precisions::w8a8_w8a16()};
@@ -134,7 +134,24 @@ Exponents exponents_of(const ir::QuantParams& input) {
   return {m, -static_cast<std::int64_t>(std::floor(range))};
 }
 
-ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t dim) {
+ir::Value* emit_with_table(const Rewriter& rewriter, const Softmax<HostWorld>& call, std::int64_t halvings) {
+  std::vector<std::int32_t> table(kDifferences, 0);
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kDifferences) && -i >= call.diff_min; ++i) {
+    const std::int32_t exponent = exponent_of<doubling_high_multiply>(
+        -i, static_cast<std::int32_t>(call.input_multiplier), static_cast<std::int32_t>(call.input_shift));
+    table[static_cast<std::size_t>(i)] = exp_of_negative<doubling_high_multiply>(exponent);
+  }
+  TableSoftmax<HostWorld> quick{.input = call.input};
+  quick.exponentials = rewriter.constant(
+      "exponentials", {.dtype = DType::i32, .shape = {kDifferences}, .dim_order = {}, .quant = std::nullopt},
+      std::span<const std::int32_t>(table));
+  quick.dim = call.dim;
+  quick.halvings = halvings;
+  return rewriter.emit(std::move(quick), rewriter.node.result()->type, table_variant(rewriter.config.target.isa))
+      ->result();
+}
+
+Softmax<HostWorld> softmax_of(ir::Value* input, std::int64_t dim) {
   const ir::QuantParams& input_q = input->type.quant.value();
   const Exponents e = exponents_of(input_q);
   Softmax<HostWorld> call{.input = input, .dim = dim};
@@ -143,6 +160,11 @@ ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t
   call.input_multiplier = e.multiplier.multiplier;
   call.input_shift = e.multiplier.shift;
   call.diff_min = e.diff_min;
+  return call;
+}
+
+ir::Value* emit_softmax(const Rewriter& rewriter, ir::Value* input, std::int64_t dim) {
+  const Softmax<HostWorld> call = softmax_of(input, dim);
   ir::TensorType type = rewriter.node.result()->type;
   type.shape = input->type.shape;
   type.dim_order.clear();
@@ -241,6 +263,16 @@ ir::Value* lower_words(const Rewriter& rewriter) {
   return rewriter.emit(std::move(call), node.result()->type, names::cormorant_softmax_words)->result();
 }
 
+// How often the scale of 1/256 was halved, up to `most` times; none if it is another scale.
+std::optional<std::int64_t> halvings_of(const ir::QuantParams& output, std::int64_t most) {
+  if (output.zero_point() != kOutputZeroPoint) return std::nullopt;
+  for (std::int64_t k = 0; k <= most; ++k) {
+    const double scale = std::ldexp(kOutputScale, -static_cast<int>(k));
+    if (std::abs(output.scale() - scale) < 1e-6 * scale) return k;
+  }
+  return std::nullopt;
+}
+
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   if (has_words(node)) return node.op == kSoftmax ? lower_words(rewriter) : lower_log(rewriter);
@@ -250,11 +282,16 @@ ir::Value* lower(const Rewriter& rewriter) {
     refuse(node, "softmax is supported only with int8 tensors of one scale each", "quantize the model to int8");
   }
   if (node.op == kLogSoftmax) return lower_log(rewriter);
-  if (output_q.zero_point() != kOutputZeroPoint || std::abs(output_q.scale() - kOutputScale) > 1e-9) {
+  const bool is_ours = rewriter.config.runtime == Runtime::cormorant && !rewriter.config.target.is_any();
+  const std::optional<std::int64_t> halvings = halvings_of(output_q, is_ours ? kMostHalvings : 0);
+  if (!halvings) {
     refuse(node, "softmax is supported only with an output of scale 1/256 and zero point -128",
            "let the compiler quantize softmax");
   }
   if (rewriter.config.runtime == Runtime::executorch) return emit_for_executorch(rewriter);
+  if (*halvings != 0) {
+    return emit_with_table(rewriter, softmax_of(node.tensor("self"), node.integer("dim")), *halvings);
+  }
   return emit_softmax(rewriter, node.tensor("self"), node.integer("dim"));
 }
 
@@ -265,19 +302,7 @@ ir::Value* prepack(const Rewriter& rewriter) {
   const auto call = read_node<Softmax<HostWorld>>(rewriter.node);
   const bool is_small = rewriter.config.target.optimize == Optimize::size;
   if (is_small || call.input->type.elements() < kElementsWorthATable) return nullptr;
-  std::vector<std::int32_t> table(kDifferences, 0);
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kDifferences) && -i >= call.diff_min; ++i) {
-    const std::int32_t exponent = exponent_of<doubling_high_multiply>(
-        -i, static_cast<std::int32_t>(call.input_multiplier), static_cast<std::int32_t>(call.input_shift));
-    table[static_cast<std::size_t>(i)] = exp_of_negative<doubling_high_multiply>(exponent);
-  }
-  TableSoftmax<HostWorld> quick{.input = call.input};
-  quick.exponentials = rewriter.constant(
-      "exponentials", {.dtype = DType::i32, .shape = {kDifferences}, .dim_order = {}, .quant = std::nullopt},
-      std::span<const std::int32_t>(table));
-  quick.dim = call.dim;
-  return rewriter.emit(std::move(quick), rewriter.node.result()->type, table_variant(rewriter.config.target.isa))
-      ->result();
+  return emit_with_table(rewriter, call, 0);
 }
 
 // A row's values are read for the last time just before the same positions are written.

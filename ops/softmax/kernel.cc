@@ -70,6 +70,7 @@ Error load_table(Call& call) {
   if (!call.read_signature(a)) return call.error();
   call.require(a.exponentials.dtype == DType::i32 && a.exponentials.constant, Error::bad_value);
   call.require(a.exponentials.rank == 1 && a.exponentials.size(0) == kDifferences, Error::bad_shape);
+  call.require(a.halvings >= 0 && a.halvings <= kMostHalvings, Error::bad_value);
   Plan rows{};
   if (!fill(call, a.input, a.dim, a.out, 0, 0, 0, rows)) return call.error();
   auto* plan = call.make_plan<TablePlan>();
@@ -79,7 +80,8 @@ Error load_table(Call& call) {
            .exponentials = a.exponentials.as<const std::int32_t>(),
            .outer = rows.outer,
            .inner = rows.inner,
-           .row_size = rows.row_size};
+           .row_size = rows.row_size,
+           .halvings = static_cast<std::uint32_t>(a.halvings)};
   return Error::ok;
 }
 

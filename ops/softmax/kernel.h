@@ -32,13 +32,14 @@ struct LogPlan {
 };
 
 struct TablePlan {
-  static constexpr std::uint32_t kStateBytes = 24;
+  static constexpr std::uint32_t kStateBytes = 28;
   const std::int8_t* input;
   std::int8_t* out;
   const std::int32_t* exponentials;
   std::uint32_t outer;
   std::uint32_t inner;
   std::uint32_t row_size;
+  std::uint32_t halvings;
 };
 
 Error load(Call& call);

@@ -235,7 +235,8 @@ void execute_table(const void* plan) {
     const uint32x4_t top = vdupq_n_u32(static_cast<std::uint8_t>(largest));
     std::uint32_t sum = sum_by_table(p, row, top);
     if (sum == 0) sum = 1;
-    normalize_by_table(p, row, p.out + at, top, normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum)));
+    normalize_by_table(p, row, p.out + at, top,
+                       normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum), p.halvings));
   });
 }
 

@@ -71,6 +71,7 @@ void table_softmax_rows(const TablePlan& p) {
   const std::int32_t* const exponentials = p.exponentials;
   const std::uint32_t step = p.inner;
   const std::uint32_t size = p.row_size;
+  const std::uint32_t halvings = p.halvings;
   for_rows(p, [&](std::uint32_t at) {
     const std::int8_t* row = p.input + at;
     std::int8_t* out = p.out + at;
@@ -82,7 +83,7 @@ void table_softmax_rows(const TablePlan& p) {
       sum += (static_cast<std::uint32_t>(exponential_of(*from)) + (1U << (kSumBits - 1))) >> kSumBits;
     }
     if (sum == 0) sum = 1;  // no table of ours does that
-    const Normalizer by = normalizer_of<Multiply>(sum, std::countl_zero(sum));
+    const Normalizer by = normalizer_of<Multiply>(sum, std::countl_zero(sum), halvings);
     const std::uint32_t half = by.shift > 31 ? 0 : 1U << (by.shift - 1);
     const std::int32_t shift = by.shift > 31 ? 31 : by.shift;
     const std::int32_t scale = by.shift > 31 ? 0 : by.scale;

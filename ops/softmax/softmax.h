@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax over one dimension, out[i] = exp(x[i]) / Σ exp(x[j]), and its logarithm. What compiler and kernels agree on.
-// Softmax always has the output scale 1/256 and the zero point −128. The dimension may be anywhere in memory: rows of
+// Softmax has the output scale 1/256 and the zero point −128; where calibration saw only small shares, as of long rows,
+// our own kernels halve that scale some times. The dimension may be anywhere in memory: rows of
 // elements that are not neighbours cost loads of single bytes, but no transposition.
 #pragma once
 
@@ -83,16 +84,17 @@ struct LogSoftmax {
 };
 
 // For our own runtime, where many elements are worth a kilobyte: the exponential of every difference to the largest
-// value, Q0.31, 0 if it is too far below. The same bits as cortex_m::softmax.
+// value, Q0.31, 0 if it is too far below. The same bits as cortex_m::softmax, if the scale is not halved.
 template <class W>
 struct TableSoftmax {
   static constexpr Overlap kOverlap = Overlap::in_place;
   typename W::Tensor input{};
   typename W::Tensor exponentials{};  // int32[256]
   typename W::Int dim{};
+  typename W::Int halvings{};  // of the output's scale
   typename W::Out out{};
 
-  CORMORANT_FIELDS(input, exponentials, dim, out)
+  CORMORANT_FIELDS(input, exponentials, dim, halvings, out)
 };
 
 inline constexpr std::uint32_t kDifferences = 256;
@@ -113,6 +115,7 @@ constexpr const char* log_variant(const Target& target) {
 
 inline constexpr double kOutputScale = 1.0 / 256;
 inline constexpr std::int32_t kOutputZeroPoint = -128;
+inline constexpr std::int32_t kMostHalvings = 8;
 
 // Exponents are computed with 5 integer and 26 fractional bits.
 inline constexpr std::int32_t kInputIntegerBits = 5;

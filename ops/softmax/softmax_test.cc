@@ -27,6 +27,17 @@ Case softmax_case(const ir::Shape& shape, double scale) {
           }};
 }
 
+// Shares of a long row, in a halved scale; levels beyond it saturate.
+Case halved(const ir::Shape& shape, std::int64_t dim, double scale, int halvings) {
+  return {"over " + std::to_string(shape[static_cast<std::size_t>(dim)]) + " in a scale halved " +
+              std::to_string(halvings) + " times",
+          [=](ir::Graph& g) {
+            ir::Value* x = conformance::int8_input(g, shape, scale, 13);
+            return conformance::add_quantized(g, "aten.softmax", {{"self", x}, {"dim", dim}}, shape,
+                                              std::ldexp(softmax::kOutputScale, -halvings), softmax::kOutputZeroPoint);
+          }};
+}
+
 Case over(const ir::Shape& shape, std::int64_t dim, const char* op = "aten.softmax", double scale = 0.05,
           double out_scale = softmax::kOutputScale, std::int32_t out_zero = softmax::kOutputZeroPoint) {
   return {std::string(op) + " over dimension " + std::to_string(dim) + " of " + std::to_string(shape.size()),
@@ -110,6 +121,26 @@ std::vector<Case> large() {
 }
 
 TEST(TableSoftmax, EveryVariantEqualsTheReference) { conformance::expect_same_bits_everywhere(large()); }
+
+// Short rows take the table as well: the other form has no such scale.
+std::vector<Case> halved_cases() {
+  std::vector<Case> all;
+  for (const int halvings : {1, 2, 5, 8}) {
+    all.push_back(halved({2, 100}, 1, 0.005, halvings));
+    all.push_back(halved({1, 7, 3}, 1, 0.05, halvings));
+  }
+  all.push_back(halved({3, 200, 5}, 1, 0.002, 6));
+  all.push_back(halved({1, 4095}, 1, 0.001, 8));
+  return all;
+}
+
+TEST(TableSoftmax, EveryVariantEqualsTheReferenceInHalvedScales) {
+  conformance::expect_same_bits_everywhere(halved_cases());
+}
+
+TEST(TableSoftmax, IsWithinOneStepOfTheFloatSemanticsInHalvedScales) {
+  conformance::expect_near_float_semantics(halved_cases(), 1.0, 3, {.target = {&kCpus[9], kCpus[9].isa}});
+}
 
 TEST(TableSoftmax, IsWithinOneStepOfTheFloatSemantics) {
   conformance::expect_near_float_semantics(large(), 1.0, 3, {.target = {&kCpus[9], kCpus[9].isa}});
@@ -292,6 +323,25 @@ TEST(SoftmaxLoad, RejectsWhatItCannotCompute) {
                                    {i8(t.out)})
                          ->result());
     EXPECT_FALSE(conformance::loads(graph)) << t.what;
+  }
+}
+
+TEST(SoftmaxLoad, RejectsScalesThatAreHalvedTooOften) {
+  for (const std::int64_t halvings : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{8}, std::int64_t{9}}) {
+    ir::Graph graph;
+    const ir::TensorType i8 = ir::quantized_type({2, 3}, ir::per_tensor_i8(1.0, 0));
+    ir::Value* table = graph.add_constant(
+        "table", {.dtype = DType::i32, .shape = {softmax::kDifferences}, .dim_order = {}, .quant = std::nullopt},
+        ir::Bytes::of(std::span<const std::int32_t>(std::vector<std::int32_t>(softmax::kDifferences, 1 << 20))));
+    graph.add_output(graph
+                         .add_node("softmax", "cormorant.softmax.scalar",
+                                   {{"input", graph.add_input("x", i8)},
+                                    {"exponentials", table},
+                                    {"dim", std::int64_t{1}},
+                                    {"halvings", halvings}},
+                                   {i8})
+                         ->result());
+    EXPECT_EQ(conformance::loads(graph), halvings == 0 || halvings == softmax::kMostHalvings) << halvings;
   }
 }
 

@@ -417,6 +417,7 @@ struct Stretch {
 // The same along a row of the output: columns of the window one after another, or patch by patch if a row of it is no
 // longer than a vector. Small, since computing by rows is meant to save memory.
 struct RowStretch {
+  static_assert(wide_product(conv::kMaxStep - 1, conv::kMaxPatch) <= 0xffffffffU, "`step` of a sound geometry");
   std::uint32_t step;  // bytes from a pixel's patch to the next one's
   std::uint32_t outputs;
   CheckedSize bytes;

@@ -1012,6 +1012,7 @@ TEST(Conv2dLoad, RejectsCallsThatDoNotFit) {
     std::int32_t multiplier = 1 << 30, shift = -3;       // the last of them
     std::vector<std::int64_t> stride = {1, 1}, padding = {1, 1}, dilation = {1, 1};
     std::int64_t input_offset = 0, output_offset = 0, low = -128, high = 127;
+    bool is_given = false;  // the weight is an input
   };
   const auto loads = [](const std::function<void(Direct&)>& damage) {
     Direct d;
@@ -1028,8 +1029,10 @@ TEST(Conv2dLoad, RejectsCallsThatDoNotFit) {
     };
     const ir::TensorType weights{DType::i8, d.weight, {}, std::nullopt};
     ir::Value* x = graph.add_input("x", i8(d.in));
-    ir::Value* w = graph.add_constant(
-        "w", weights, ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(weights.bytes()))));
+    ir::Value* w = d.is_given ? graph.add_input("w", weights)
+                              : graph.add_constant(
+                                    "w", weights,
+                                    ir::Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(weights.bytes()))));
     graph.add_output(graph
                          .add_node("conv", "cortex_m.quantized_conv2d",
                                    {{"input", x},
@@ -1052,6 +1055,7 @@ TEST(Conv2dLoad, RejectsCallsThatDoNotFit) {
   EXPECT_TRUE(loads([](Direct&) {}));
   EXPECT_TRUE(loads([](Direct& d) { d.weight[3] = 2; }));  // two groups
   const std::function<void(Direct&)> damages[] = {
+      [](Direct& d) { d.is_given = true; },
       [](Direct& d) { d.multipliers = 5; },
       [](Direct& d) { d.multipliers = 7; },
       [](Direct& d) { d.shifts = 5; },

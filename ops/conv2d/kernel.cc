@@ -174,7 +174,8 @@ Error plan_direct(Call& call, const DirectArguments& a, const Window& window) {
   const auto is_per_channel = [&](const Tensor& t) {
     return t.dtype == DType::i32 && t.rank == 1 && t.size(0) == window.out_channels && t.constant;
   };
-  call.require(is_activation(a.input) && is_activation(a.out), Error::unsupported);
+  // Rounding is chosen once for the weights.
+  call.require(is_activation(a.input) && is_activation(a.out) && a.weight.constant, Error::unsupported);
   // Four paddings are top, left, bottom and right. Padding after the input follows from the sizes of the result.
   call.require(a.stride.count == 2 && (a.padding.count == 2 || a.padding.count == 4) && a.dilation.count == 2,
                Error::bad_value);

@@ -232,6 +232,7 @@ struct Scratch {
   std::uint32_t tail;
   std::uint32_t span;  // input rows under a window
   bool spreads;
+  static_assert(wide_product(0xffff, 0xffff) + 15 <= 0xffffffffU, "`ring_row` of any geometry");
   std::uint32_t ring_row;  // bytes of a spread row
 
   constexpr Scratch(const Variant& variant, const conv::Geometry& g)

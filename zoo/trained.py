@@ -11,7 +11,8 @@
 
 usage: trained.py OUT_DIR [NAME…]      needs the images beside this script; a minute or two each on two cores
 
-Writes NAME.pt2, NAME_calibration.npz (x) and NAME_test.npz (x), made of other images.
+Writes NAME.pt2, NAME_calibration.npz (x) and NAME_test.npz (x), made of other images; of the classifiers also
+NAME_labelled.npz (x, y), made of those others again.
 """
 import functools
 import os
@@ -215,6 +216,9 @@ def main(out, names):
         make_portable(f"{out}/{name}.pt2")
         np.savez_compressed(f"{out}/{name}_calibration.npz", x=calibration.numpy())
         np.savez_compressed(f"{out}/{name}_test.npz", x=x[:100].numpy())
+        if loss_of is F.cross_entropy:
+            x, labels = batch("test", 1000, g)
+            np.savez_compressed(f"{out}/{name}_labelled.npz", x=x.numpy(), y=labels.numpy())
 
 
 if __name__ == "__main__":

@@ -35,14 +35,28 @@ __all__ = ["CortexMQuantizer"]
 # By PyTorch's names, as `cormorant operators` groups them.
 _WEIGHTED = {"conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "linear"}
 _NORMS = {"batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"}
-_ACTIVATIONS = {"relu", "relu6", "hardtanh", "clamp", "clamp_min"}  # computed by the layer before them
+_ACTIVATIONS = {"relu", "relu6", "hardtanh", "clamp", "clamp_min", "clamp_max", "clip"}  # computed by the layer before them
 _OBSERVED = {
     "add", "sub", "mul", "div", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "mean",
     "matmul", "bmm", "layer_norm", "group_norm", "elu", "exp", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log",
     "mish", "neg", "pow", "prelu", "reciprocal", "rsqrt", "sigmoid", "silu", "softplus", "sqrt", "tanh", "abs",
 }
-# In 8 bits only, by tables: a pole, or an infinite slope, is nothing to interpolate; the smallest is found by a table, too.
-_BYTES_ONLY = {"log", "pow", "reciprocal", "rsqrt", "sqrt", "amin"}
+_OBSERVED |= {"rsub", "subtract", "multiply", "divide", "true_divide", "sum", "mm", "rms_norm"}
+# Functions of one number, which are tables of integers.
+_OBSERVED |= {
+    "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
+    "atanh", "ceil", "celu", "cos", "cosh", "erf", "erfc", "exp2", "expm1", "fix", "floor", "frac", "hardshrink", "log10",
+    "log1p", "log2", "log_sigmoid", "logit", "negative", "round", "selu", "sgn", "sign", "sin", "sinc", "sinh",
+    "softshrink", "special_erf", "special_erfc", "special_exp2", "special_expit", "special_expm1", "special_log1p",
+    "special_logit", "special_round", "special_sinc", "square", "tan", "threshold", "trunc",
+}
+# In 8 bits only, by tables: a pole, a jump or an infinite slope is nothing to interpolate; the smallest is found by a
+# table, too.
+_BYTES_ONLY = {
+    "acos", "acosh", "amin", "arccos", "arccosh", "arcsin", "arctanh", "asin", "atanh", "ceil", "cosh", "fix", "floor",
+    "frac", "hardshrink", "log", "log10", "log1p", "log2", "logit", "pow", "reciprocal", "round", "rsqrt", "sgn", "sign",
+    "sinc", "sinh", "special_log1p", "special_logit", "special_round", "special_sinc", "sqrt", "tan", "threshold", "trunc",
+}
 _SHARED = {
     "max_pool1d", "max_pool2d", "amax", "amin", "maximum", "minimum", "cat", "concat", "stack", "pad",
     "constant_pad_nd", "slice", "select", "narrow", "permute", "transpose", "t", "movedim", "view", "reshape", "flatten",
@@ -50,7 +64,13 @@ _SHARED = {
     "pixel_unshuffle", "channel_shuffle", "contiguous", "clone", "dropout", "relu", "relu6", "hardtanh", "clamp",
     "clamp_min",
 }
-_SPLITS = {"chunk", "split", "split_with_sizes", "unbind"}  # their results are taken by getitem
+_SHARED |= {
+    "clamp_max", "clip", "concatenate", "hstack", "vstack", "column_stack", "broadcast_to", "tile", "upsample_nearest1d",
+    "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "repeat_interleave", "swapaxes", "swapdims", "moveaxis",
+    "ravel",
+}
+# Their results are taken by getitem; of a pooling that is the values, indices are no numbers to round.
+_SPLITS = {"chunk", "split", "split_with_sizes", "unbind", "adaptive_max_pool1d", "adaptive_max_pool2d"}
 _SOFTMAX = {"softmax", "_softmax"}
 
 
@@ -117,6 +137,29 @@ class CortexMQuantizer(Quantizer):
             for axis, observer in weight_observers.items() for bits in (4, 8)
         }
 
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """A mean or sum without keepdim is one with it and a squeeze, as here: each of the two tensors has parameters."""
+        for node in list(model.graph.nodes):
+            if _name(node) not in ("mean", "sum") or self._keep_float(node) or not all(map(_is_float, (node, node.args[0]))):
+                continue
+            if set(node.kwargs) - {"keepdim"} or len(node.args) > 3:
+                continue  # with a type of its own
+            arguments = dict(zip(("self", "dim", "keepdim"), node.args), **node.kwargs)
+            if not arguments.get("dim") or arguments.get("keepdim"):
+                continue
+            value, source = node.meta["val"], node.args[0].meta["val"]
+            dims = sorted(dim % source.dim() for dim in arguments["dim"])
+            with model.graph.inserting_after(node):
+                squeeze = model.graph.call_function(torch.ops.aten.squeeze.dims, (node, dims))
+            node.replace_all_uses_with(squeeze, delete_user_cb=lambda user: user is not squeeze)
+            squeeze.meta = dict(node.meta)
+            node.args, node.kwargs = (node.args[0], dims, True), {}
+            for dim in dims:
+                value = value.unsqueeze(dim)
+            node.meta["val"] = value
+        model.recompile()
+        return model
+
     def annotate(self, model: GraphModule) -> GraphModule:
         for node in model.graph.nodes:
             if "quantization_annotation" in node.meta or self._keep_float(node):
@@ -134,8 +177,8 @@ class CortexMQuantizer(Quantizer):
                 self._annotate_shared(node)
             elif name in _SPLITS:
                 self._annotate_split(node)
-            elif name == "mean" and not (len(node.args) > 2 and node.args[2]):
-                continue  # without keepdim it is two operators here, and the tensor between them has no parameters
+            elif name in ("mean", "sum") and not (len(node.args) > 2 and node.args[2]):
+                continue  # of everything
             elif name in _OBSERVED and _is_float(node):
                 self._annotate(node, self._activation)
         return model
@@ -180,7 +223,7 @@ class CortexMQuantizer(Quantizer):
     def _annotate(self, node: Node, output: QuantizationSpecBase) -> None:
         operands: Dict[Node, Optional[QuantizationSpecBase]] = {}
         for source in _tensors(node):
-            if source.op == "get_attr" and _name(node) in ("layer_norm", "group_norm", "prelu"):
+            if source.op == "get_attr" and _name(node) in ("layer_norm", "group_norm", "rms_norm", "prelu"):
                 continue  # the compiler's own business
             operands[source] = self._input_spec(source)
         if not operands:
@@ -215,7 +258,7 @@ class CortexMQuantizer(Quantizer):
         shared = SharedQuantizationSpec((source, node))
         node.meta["quantization_annotation"] = QuantizationAnnotation(
             input_qspec_map={source: self._input_spec(source)}, output_qspec=None, _annotated=True)
-        for part in node.users:
+        for part in filter(_is_float, node.users):
             part.meta["quantization_annotation"] = QuantizationAnnotation(output_qspec=shared, _annotated=True)
 
     # ---- parameters --------------------------------------------------------------------------------------------------

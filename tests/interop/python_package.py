@@ -90,6 +90,31 @@ class Signals(nn.Module):
         return self.out(torch.relu(self.up(x)).flatten(1))
 
 
+class Functions(nn.Module):
+    """A function between two layers and at the end of the model, where no other operator asks for its parameters."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.a, self.b, self.function = nn.Conv1d(6, 6, 1), nn.Conv1d(6, 6, 1), function
+
+    def forward(self, x):
+        x = self.b(self.function(self.a(x)).reshape(-1, 6, 1))
+        return self.function(x.reshape(1, 6, -1))
+
+
+FUNCTIONS = {
+    "erf": torch.erf, "sin": torch.sin, "cos": torch.cos, "expm1": torch.expm1, "square": torch.square,
+    "round": torch.round, "selu": nn.functional.selu, "celu": lambda x: nn.functional.celu(x, 1.5),
+    "log_sigmoid": nn.functional.logsigmoid, "hardshrink": nn.functional.hardshrink,
+    "adaptive_max_pool1d": lambda x: nn.functional.adaptive_max_pool1d(x, 4),
+    "adaptive_max_pool2d": lambda x: nn.functional.adaptive_max_pool2d(x.unsqueeze(2), (1, 4)),
+    "mean": lambda x: x.mean(-1), "mean of two": lambda x: x.unsqueeze(2).mean((2, 3)), "sum": lambda x: x.sum(dim=-1),
+    "rsub": lambda x: 1 - x, "multiply": lambda x: torch.multiply(x, 2 - x), "clip": lambda x: torch.clip(x, -0.3, 0.4),
+    "tile": lambda x: torch.tile(x, (1, 1, 2)), "swapaxes": lambda x: x.swapaxes(1, 2),
+    "rms_norm": lambda x: nn.functional.rms_norm(x, x.shape[-1:]),
+}
+
+
 def digits():
     data = load_digits()
     x = torch.tensor(data.images, dtype=torch.float32)[:, None] / 16
@@ -150,6 +175,21 @@ class WithTorch(unittest.TestCase):
             # And it is all that the compiler would have quantized itself.
             alone = cormorant.compile(torch.export.export(model, example), calibration=samples, link=False)
             self.assertEqual(alone.float_operators, [])
+
+    def test_every_function_has_parameters_of_its_own(self):
+        for name, function in FUNCTIONS.items():
+            torch.manual_seed(0)
+            samples = torch.randn(32, 1, 6, 8)
+            graph = torch.export.export(Functions(function).eval(), (samples[0],)).module()
+            prepared = prepare_pt2e(graph, CortexMQuantizer())
+            for sample in samples:
+                prepared(sample)
+            converted = convert_pt2e(prepared)
+            program = cormorant.compile(torch.export.export(converted, (samples[0],)), link=False)
+            self.assertEqual(program.float_operators, [], name)
+            with torch.no_grad():
+                wanted = converted(samples[0])
+            self.assertLessEqual(steps_apart(program.run(samples[0]), wanted, program), 1.01, name)
 
     def test_formats_are_trained_as_the_board_computes(self):
         torch.manual_seed(0)

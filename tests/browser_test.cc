@@ -108,11 +108,15 @@ class Browser : public testing::Test {
     write_text(path() / "visit.html",
                "<!DOCTYPE html><html><head><meta charset=\"utf-8\"></head><body><script>const page = " +
                    literal(report) + ";" + kVisitor + "</script></body></html>");
-    const ProcessResult result = run_process(
-        {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-         "--user-data-dir=" + (path() / "profile").string(), "--enable-logging=stderr", "--virtual-time-budget=20000",
-         "--window-size=1300,1000", "--dump-dom", "file://" + (path() / "visit.html").string()},
-        path(), std::chrono::minutes(2));
+    ProcessResult result;
+    for (const char* const browser : {"chromium", "chromium-browser"}) {  // Debian's name, and Ubuntu's
+      result = run_process(
+          {browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+           "--user-data-dir=" + (path() / "profile").string(), "--enable-logging=stderr", "--virtual-time-budget=20000",
+           "--window-size=1300,1000", "--dump-dom", "file://" + (path() / "visit.html").string()},
+          path(), std::chrono::minutes(2));
+      if (!result.not_found) break;
+    }
     EXPECT_FALSE(result.not_found) << "chromium is not installed: ./dev setup installs it";
     EXPECT_EQ(result.output.find("CONSOLE"), std::string::npos) << result.output;
     const std::string begin = "<pre id=\"answers\">";

@@ -62,6 +62,13 @@ namespace {
 constexpr std::array<std::string_view, 9> kExported = {"dl3",      "ic3",      "linear",  "mv2", "mv3",
                                                        "resnet18", "resnet50", "softmax", "vit"};
 
+// The others, whose models are not in torchvision.
+constexpr std::string_view kElsewhere =
+    " add add_mul conv1d deep_autoencoder deit_tiny ds_cnn edsr efficient_sam emformer_join "
+    "emformer_predict emformer_transcribe ic4 llama llama2 llama3_2_vision_encoder llava lstm mobilebert "
+    "mobilenet_v1_025 mul phi_4_mini qadd qadd2 qops qwen2_5_1_5b qwen3 resnet8 sdpa smollm2 smolvlm w2l "
+    "whisper yolo26 ";
+
 bool is_exported(std::string_view name) {
   constexpr std::string_view kUntrained = "_untrained";
   if (name.ends_with(kUntrained)) name.remove_suffix(kUntrained.size());
@@ -99,6 +106,12 @@ std::string find_model(const std::string& name) {
   }
   if (std::ranges::find(models, name) != models.end()) return (zoo / (name + ".pt2")).string();
   if (is_exported(name)) return export_model(name);
+  if (kElsewhere.find(" " + name + " ") != std::string_view::npos) {
+    throw UsageError(
+        fmt::format("'{}' is a model of ExecuTorch's examples, which is not in torchvision: there is nothing here to "
+                    "export it from\n  export it where ExecuTorch is (torch.export.save), and give the .pt2",
+                    name));
+  }
   std::ranges::sort(models);
   throw UsageError(
       fmt::format("'{}' is neither a file nor a zoo model\n  the zoo has {}; with PyTorch also {}", name,

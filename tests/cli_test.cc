@@ -1036,6 +1036,24 @@ TEST_F(CommandLine, QuietPrintsErrorsOnly) {
   EXPECT_TRUE(std::filesystem::exists(path() / "quiet.pte"));
 }
 
+// Names of ExecuTorch's compiler: those that PyTorch here could export, and those that it could not.
+TEST_F(CommandLine, NamesThatOnlyPyTorchHasSaySo) {
+  const Ran exported = cormorant(path(), {"compile", "-m", "mv2", "-q", "-o", "mv2.pte"}, {"CORMORANT_PYTHON=false"});
+  EXPECT_EQ(exported.status, kCommandLineAtFault);
+  EXPECT_TRUE(has(exported.err, "error: mv2 has to be exported by PyTorch, which is not available: false says"));
+  const Ran nowhere = cormorant(path(), {"compile", "-m", "mv2_untrained"}, {"CORMORANT_PYTHON=/nowhere/python3"});
+  EXPECT_EQ(nowhere.status, kCommandLineAtFault);
+  EXPECT_TRUE(has(nowhere.err, "/nowhere/python3 says\nnothing: it is not installed"));
+  EXPECT_TRUE(has(nowhere.err, "pip install . torch torchvision; CORMORANT_PYTHON names the interpreter"));
+  for (const char* const name : {"add", "mobilebert", "w2l", "ic4"}) {
+    const Ran elsewhere = cormorant(path(), {"compile", "-m", name, "-q"}, {"CORMORANT_PYTHON=false"});
+    EXPECT_EQ(elsewhere.status, kCommandLineAtFault);
+    EXPECT_TRUE(has(elsewhere.err, fmt::format("error: '{}' is a model of ExecuTorch's examples, which is not in "
+                                               "torchvision",
+                                               name)));
+  }
+}
+
 // On a terminal, long work says how far it is, except where nothing but the result is wanted.
 TEST_F(CommandLine, TerminalsShowProgress) {
   const auto on_terminal = [&](const std::string& arguments) {

@@ -115,16 +115,23 @@ bool Rows::find_reads(Unit& unit) const {
                           .left = node.integers("padding").at(1)});
     return true;
   }
-  if (node.op.starts_with(ops::nodes::cormorant_avg_pool2d_)) {  // of a whole image
+  if (node.op.starts_with(ops::nodes::cormorant_avg_pool2d_)) {
     ir::Value* input = node.tensor("input");
-    if (!is_activation(input) || !is_image(input) || node.result()->type.elements() != input->type.shape[1])
-      return false;
+    if (!is_activation(input) || !is_image(input) || input->type.dtype != DType::i8) return false;
+    const Dims& kernel = node.integers("kernel_size");
+    const Dims& stride = node.integers("stride");
     const Dims whole = {input->type.shape[2], input->type.shape[3]};
-    if (node.integers("kernel_size") != whole || node.integers("padding") != Dims{0, 0} || whole[0] < 2 ||
-        node.tensor("divisors")->type.elements() != 3) {
-      return false;
+    const bool is_of_whole = kernel == whole && node.result()->type.elements() == input->type.shape[1];
+    if (is_of_whole && node.integers("padding") == Dims{0, 0} && whole[0] > 1 &&
+        node.tensor("divisors")->type.elements() == 3) {
+      unit.reads.push_back({.argument = "input", .image = input, .is_mean = true});
+      return true;
     }
-    unit.reads.push_back({.argument = "input", .image = input, .is_mean = true});
+    // Windows of as many rows each: where some have fewer, at the edge or because they are adaptive, these are divided
+    // by other numbers.
+    const bool is_inside = node.integers("padding")[0] == 0 && (height - 1) * stride[0] + kernel[0] <= whole[0];
+    if (stride[0] < 1 || whole[0] < 2 || !is_inside) return false;
+    unit.reads.push_back({.argument = "input", .image = input, .reach = kernel[0], .stride = stride[0], .pad = {}});
     return true;
   }
   const ops::Operator* op = ops::find(node);

@@ -33,10 +33,13 @@ namespace {
 using conformance::add_quantized;
 using Dims = std::vector<std::int64_t>;
 
+// What random networks have: a leaky ReLU after convolutions, or windows averaged instead of their maxima.
+enum class Kind : std::uint8_t { plain, sloped, averaged };
+
 // A chain of layers with residual connections, at random.
 class Network {
  public:
-  explicit Network(unsigned seed, bool sloped = false) : random_(seed), sloped_(sloped) {
+  explicit Network(unsigned seed, Kind kind = Kind::plain) : random_(seed), kind_(kind) {
     value_ = conformance::int8_input(graph, {1, one_of({1, 3, 4}), 9 + one_of({0, 1, 4, 8}), 6 + one_of({0, 1, 3})},
                                      0.05, one_of({-3, 0, 12}));
     const int layers = 3 + static_cast<int>(random_() % 7);
@@ -84,7 +87,7 @@ class Network {
                                            {"padding", Dims{padding, padding}},
                                            {"dilation", Dims{dilation, dilation}},
                                            {"groups", depthwise ? outputs : std::int64_t{1}}};
-    if (sloped_) args.push_back({"activation_slopes", std::vector<double>{0.2}});
+    if (kind_ == Kind::sloped) args.push_back({"activation_slopes", std::vector<double>{0.2}});
     value_ = add_quantized(graph, "aten.conv2d", args, {1, outputs, size(shape()[2]), size(shape()[3])}, 0.07,
                            one_of({-128, -20, 5}));
   }
@@ -92,6 +95,7 @@ class Network {
     const std::int64_t kernel = one_of({2, 3}), stride = one_of({1, 2}), padding = one_of({0, 1});
     const auto size = [&](std::int64_t in) { return (in + 2 * padding - kernel) / stride + 1; };
     if (shape()[2] + 2 * padding < kernel || shape()[3] + 2 * padding < kernel) return;
+    if (kind_ == Kind::averaged) return average(kernel, stride, padding);
     const ir::QuantParams quant = *value_->type.quant;
     value_ = add_quantized(graph, "aten.max_pool2d",
                            {{"self", value_},
@@ -101,6 +105,21 @@ class Network {
                             {"dilation", Dims{1, 1}},
                             {"ceil_mode", false}},
                            {1, shape()[1], size(shape()[2]), size(shape()[3])}, quant.scale(), quant.zero_point());
+  }
+  void average(std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+    const bool counts = random_() % 2 != 0;
+    const std::int64_t above = random_() % 4 != 0 ? 0 : padding;  // some rows have other divisors then
+    value_ = add_quantized(graph, "aten.avg_pool2d",
+                           {{"self", value_},
+                            {"kernel_size", Dims{kernel, kernel}},
+                            {"stride", Dims{stride, stride}},
+                            {"padding", Dims{above, padding}},
+                            {"ceil_mode", false},
+                            {"count_include_pad", counts},
+                            {"divisor_override", {}}},
+                           {1, shape()[1], (shape()[2] + 2 * above - kernel) / stride + 1,
+                            (shape()[3] + 2 * padding - kernel) / stride + 1},
+                           0.04, 3);
   }
   void mean() {
     value_ = add_quantized(graph, "aten.avg_pool2d",
@@ -141,7 +160,7 @@ class Network {
   }
 
   std::mt19937 random_;
-  bool sloped_;  // a leaky ReLU after convolutions
+  Kind kind_;
   ir::Value* value_;
 };
 
@@ -197,8 +216,8 @@ struct Result {
 };
 
 Result compile_and_run(unsigned seed, Cuts cuts, const Target& target = {}, const ExecuteOn& where = {},
-                       compiler::Io io = compiler::Io::int8, bool sloped = false) {
-  Network network(seed, sloped);
+                       compiler::Io io = compiler::Io::int8, Kind kind = Kind::plain) {
+  Network network(seed, kind);
   const compiler::Options options = options_for(target, cuts == Cuts::fed, seed % 2 == 0 ? 4 : 1, io);
   compiler::Stages stages = compiler::default_stages(options);
   Result result;
@@ -248,6 +267,31 @@ TEST(Rows, LeaveEveryBitAsItWas) {
   }
   EXPECT_GT(groups, tests::seeds(32, 12));
   EXPECT_GT(strips, tests::seeds(4, 0));
+}
+
+TEST(Rows, AverageTheirWindows) {
+  const Target target = parse_target("cortex-m55");
+  ExecuteOn board;
+  board.target = target;
+  std::size_t averaged = 0;
+  for (unsigned seed = 1; seed <= tests::seeds(24, 4); ++seed) {
+    SCOPED_TRACE(seed);
+    const Result whole = compile_and_run(seed, Cuts::none, target, {}, compiler::Io::int8, Kind::averaged);
+    for (const Cuts cuts : {Cuts::few, Cuts::random, Cuts::batches, Cuts::strips, Cuts::fed}) {
+      const bool on_board = seed % 4 == 1 && cuts != Cuts::random;
+      const Result by_rows =
+          compile_and_run(seed, cuts, target, on_board ? board : ExecuteOn{}, compiler::Io::int8, Kind::averaged);
+      EXPECT_TRUE(whole.outputs == by_rows.outputs);
+      // A group's have other heights.
+      const auto count = [&](const std::string& result) {
+        return std::ranges::count_if(whole.facts.steps, [&](const emit::Step& step) { return step.result == result; });
+      };
+      for (const emit::Step& step : by_rows.facts.steps) {
+        averaged += step.op == "cormorant::avg_pool2d.mve" && count(step.result) == 0 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(averaged, 0U);
 }
 
 // What begins when the first rows of the input have been read takes their place: the sums of a mean, and scratch.
@@ -529,8 +573,8 @@ TEST(Rows, HaveTheSameBitsOnBoardsBehindSlopes) {
   std::size_t rows = 0;
   for (const unsigned seed : {1U, 2U, 3U}) {
     SCOPED_TRACE(seed);
-    const Result whole = compile_and_run(seed, Cuts::none, target, {}, compiler::Io::int8, true);
-    const Result by_rows = compile_and_run(seed, Cuts::few, target, board, compiler::Io::int8, true);
+    const Result whole = compile_and_run(seed, Cuts::none, target, {}, compiler::Io::int8, Kind::sloped);
+    const Result by_rows = compile_and_run(seed, Cuts::few, target, board, compiler::Io::int8, Kind::sloped);
     EXPECT_TRUE(whole.outputs == by_rows.outputs);
     EXPECT_EQ(fuzz::run_guarded(guarded, by_rows.program).failure, "");
     rows += by_rows.facts.operators.contains("cormorant::conv2d.mve_row_prelu") ? 1 : 0;

@@ -108,6 +108,7 @@ const Foreign kFloatPrograms[] = {
     {"portable_numbers", "cortex-m55"},
     {"portable_places", "cortex-m0"},
     {"portable_images", "cortex-m55"},
+    {"portable_convolutions", "cortex-m4"},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, ExecutorchFloat, testing::ValuesIn(kFloatPrograms),
                          [](const auto& program) { return std::string(program.param.name); });

@@ -59,6 +59,7 @@
   OURS(conv2d, dsp_words, dsp_words, words::load_dsp, words::execute_dsp, w8a16, PackedConv2d)                  \
   OURS(conv2d, mve_words, mve_words, words::load_mve, words::execute_mve, w8a16, PackedConv2d)                  \
   THEIRS(aten, convolution, out, any_cpu_mve, load_convolution, execute_convolution, f32, FloatConvolution)
+#define CORMORANT_CONV2D_NUMBERS(NUMBERS) NUMBERS(aten, convolution, out, load_numbers, execute_numbers)
 CORMORANT_NAMES(CORMORANT_CONV2D_KERNELS)
 
 namespace cormorant::ops::conv2d {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of each sum is kernels/float_sums.h's; a transposed convolution has the same, over the taps that reach a
-// result.
+// result. ExecuTorch's operator also takes integers: products and sums wrap to the type of the tensors, so that their
+// order does not matter.
+#include "base/element.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/conv2d/float.h"
 #include "ops/conv2d/float_walk.h"
@@ -36,10 +38,11 @@ bool fits(const Axis& a, bool transposed) {
   return a.in + 2 * a.padding >= reach && a.out == (a.in + 2 * a.padding - reach) / a.stride + 1;
 }
 
-void check_float(Call& call, const FloatConvolution<TargetWorld>& a) {
+void check_float(Call& call, const FloatConvolution<TargetWorld>& a, DType type = DType::f32) {
   const std::size_t rank = a.input.rank;
   const bool ranks = (rank == 3 || rank == 4) && a.weight.rank == rank && a.out.rank == rank;
-  call.require(ranks && is_f32(a.input) && is_f32(a.weight) && is_f32(a.out), Error::unsupported);
+  const bool types = a.input.dtype == type && a.weight.dtype == type && a.out.dtype == type;
+  call.require(ranks && types, Error::unsupported);
   if (call.error() != Error::ok) return;
   call.require(is_countable(a.input) && is_countable(a.weight) && is_countable(a.out), Error::unsupported);
   const std::uint32_t axes = a.input.rank - 2U;
@@ -60,7 +63,7 @@ void check_float(Call& call, const FloatConvolution<TargetWorld>& a) {
     call.require(sizes.kernel >= 1 && fits(sizes, a.transposed), Error::bad_shape);
   }
   if (!a.bias.present()) return;
-  call.require(is_f32(a.bias) && a.bias.rank == 1 && a.bias.sizes[0] == outputs, Error::bad_shape);
+  call.require(a.bias.rank == 1 && a.bias.sizes[0] == outputs, Error::bad_shape);
 }
 
 // Steps by dimensions N, C, H, W; a signal has no H.
@@ -72,20 +75,25 @@ void find_steps(const Tensor& tensor, std::int32_t (&steps)[4]) {
   for (std::size_t i = 0; i < tensor.rank; ++i) steps[i < 2 ? i : i + missing] = strides[i];
 }
 
+bool is_in_order(const FloatConvolution<TargetWorld>& a) {
+  return a.input.is_contiguous() && a.weight.is_contiguous() && a.out.is_contiguous();
+}
+
+void find_steps(const FloatConvolution<TargetWorld>& a, SteppedFloatPlan& plan) {
+  plan.has_steps = !is_in_order(a);
+  find_steps(a.input, plan.in_steps);
+  find_steps(a.weight, plan.weight_steps);
+  find_steps(a.out, plan.out_steps);
+}
+
 FloatPlan* make_float_plan(Call& call, const FloatConvolution<TargetWorld>& a) {
-  if (a.input.is_contiguous() && a.weight.is_contiguous() && a.out.is_contiguous()) return call.make_plan<FloatPlan>();
+  if (is_in_order(a)) return call.make_plan<FloatPlan>();
   auto* const plan = call.make_plan<SteppedFloatPlan>();
-  if (plan == nullptr) return nullptr;
-  plan->has_steps = true;
-  find_steps(a.input, plan->in_steps);
-  find_steps(a.weight, plan->weight_steps);
-  find_steps(a.out, plan->out_steps);
+  if (plan != nullptr) find_steps(a, *plan);
   return plan;
 }
 
-Error plan_float(Call& call, const FloatConvolution<TargetWorld>& a) {
-  FloatPlan* const plan = make_float_plan(call, a);
-  if (plan == nullptr) return call.error();
+void fill_float_plan(const FloatConvolution<TargetWorld>& a, FloatPlan* plan) {
   const auto i16 = [](std::int32_t n) { return static_cast<std::int16_t>(n); };
   plan->input = a.input.as<const float>();
   plan->weight = a.weight.as<const float>();
@@ -105,7 +113,6 @@ Error plan_float(Call& call, const FloatConvolution<TargetWorld>& a) {
     plan->padding[i] = i16(sizes.padding);
     plan->dilation[i] = i16(sizes.dilation);
   }
-  return Error::ok;
 }
 
 }  // namespace
@@ -113,8 +120,12 @@ Error plan_float(Call& call, const FloatConvolution<TargetWorld>& a) {
 Error load_convolution(Call& call) {
   FloatConvolution<TargetWorld> args;
   if (!call.read_signature(args)) return call.error();
+  call.require(!args.bias.present() || is_f32(args.bias), Error::unsupported);
   check_float(call, args);
-  return call.error() != Error::ok ? call.error() : plan_float(call, args);
+  if (call.error() != Error::ok) return call.error();
+  FloatPlan* const plan = make_float_plan(call, args);
+  if (plan != nullptr) fill_float_plan(args, plan);
+  return call.error();
 }
 
 namespace {
@@ -131,9 +142,11 @@ std::int32_t place_of_tap(const FloatPlan& p, int axis, std::int32_t out, std::i
   return at < p.in_size[axis] ? at : -1;
 }
 
-float sum_of_taps(const SteppedFloatPlan& p, const float* in, const float* weight, std::int32_t y, std::int32_t x) {
+// The products of one result, in order. T: the elements; Sum: what they are added in, unsigned for integers.
+template <class Sum, class T>
+Sum sum_of_taps(const SteppedFloatPlan& p, const T* in, const T* weight, std::int32_t y, std::int32_t x) {
   const std::int32_t next = p.transposed ? p.weight_steps[0] : p.weight_steps[1];
-  float sum = 0;
+  Sum sum = 0;
   for (std::int32_t c = 0; c < p.in_channels; ++c, in += p.in_steps[1], weight += next) {
     for (std::int32_t i = 0; i < p.kernel[0]; ++i) {
       const std::int32_t row = place_of_tap(p, 0, y, i);
@@ -141,38 +154,106 @@ float sum_of_taps(const SteppedFloatPlan& p, const float* in, const float* weigh
       for (std::int32_t k = 0; k < p.kernel[1]; ++k) {
         const std::int32_t column = place_of_tap(p, 1, x, k);
         if (column < 0) continue;
-        sum += in[row * p.in_steps[2] + column * p.in_steps[3]] * weight[i * p.weight_steps[2] + k * p.weight_steps[3]];
+        const T value = in[row * p.in_steps[2] + column * p.in_steps[3]];
+        sum += static_cast<Sum>(value) * static_cast<Sum>(weight[i * p.weight_steps[2] + k * p.weight_steps[3]]);
       }
     }
   }
   return sum;
 }
 
-}  // namespace
-
-void walk_stepped(const SteppedFloatPlan& p) {
+// with_bias(sum, o): the result in channel o.
+template <class Sum, class T, class WithBias>
+[[gnu::always_inline]] inline void walk_results(const SteppedFloatPlan& p, const WithBias& with_bias) {
+  const T* const input = reinterpret_cast<const T*>(p.input);
+  const T* const weights = reinterpret_cast<const T*>(p.weight);
+  T* const output = reinterpret_cast<T*>(p.output);
   for (std::int32_t n = 0; n < p.batch; ++n) {
     for (std::int32_t o = 0; o < p.groups * p.out_channels; ++o) {
       const std::int32_t group = o / p.out_channels;
-      const float* const in = p.input + n * p.in_steps[0] + group * p.in_channels * p.in_steps[1];
-      const float* const weight = p.transposed ? p.weight + group * p.in_channels * p.weight_steps[0] +
-                                                     (o - group * p.out_channels) * p.weight_steps[1]
-                                               : p.weight + o * p.weight_steps[0];
-      float* const out = p.output + n * p.out_steps[0] + o * p.out_steps[1];
+      const T* const in = input + n * p.in_steps[0] + group * p.in_channels * p.in_steps[1];
+      const T* const weight = p.transposed ? weights + group * p.in_channels * p.weight_steps[0] +
+                                                 (o - group * p.out_channels) * p.weight_steps[1]
+                                           : weights + o * p.weight_steps[0];
+      T* const out = output + n * p.out_steps[0] + o * p.out_steps[1];
       for (std::int32_t y = 0; y < p.out_size[0]; ++y) {
         for (std::int32_t x = 0; x < p.out_size[1]; ++x) {
-          const float sum = sum_of_taps(p, in, weight, y, x);
-          out[y * p.out_steps[2] + x * p.out_steps[3]] = p.bias == nullptr ? sum : sum + p.bias[o];
+          const Sum sum = sum_of_taps<Sum>(p, in, weight, y, x);
+          out[y * p.out_steps[2] + x * p.out_steps[3]] = static_cast<T>(with_bias(sum, o));
         }
       }
     }
   }
 }
 
+}  // namespace
+
+void walk_stepped(const SteppedFloatPlan& p) {
+  walk_results<float, float>(p, [&](float sum, std::int32_t o) { return p.bias == nullptr ? sum : sum + p.bias[o]; });
+}
+
 namespace {
 void execute_convolution(const void* plan) { walk_convolution<sum_row>(*static_cast<const FloatPlan*>(plan)); }
 }  // namespace
 
+// ---- integers -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct NumbersPlan : SteppedFloatPlan {
+  static constexpr std::uint32_t kStateBytes = 104;
+  DType type, bias_type;
+};
+
+// The bias may have any type; its elements are converted to that of the tensors.
+Error load_numbers(Call& call) {
+  FloatConvolution<TargetWorld> args;
+  if (!call.read_signature(args)) return call.error();
+  const auto is_taken = [](DType type) { return is_number(type) && type != DType::boolean; };
+  call.require(is_taken(args.out.dtype) && (!args.bias.present() || is_taken(args.bias.dtype)), Error::unsupported);
+  check_float(call, args, args.out.dtype);
+  if (call.error() != Error::ok) return call.error();
+  auto* const plan = call.make_plan<NumbersPlan>();
+  if (plan == nullptr) return call.error();
+  find_steps(args, *plan);
+  fill_float_plan(args, plan);
+  plan->type = args.out.dtype;
+  plan->bias_type = args.bias.present() ? args.bias.dtype : args.out.dtype;
+  return Error::ok;
+}
+
+template <class Sum, class T>
+void walk_integers(const NumbersPlan& p) {
+  const auto* const bias = reinterpret_cast<const std::byte*>(p.bias);
+  walk_results<Sum, T>(p, [&](Sum sum, std::int32_t o) {
+    return bias == nullptr ? sum : sum + static_cast<Sum>(integer_at(p.bias_type, bias, static_cast<std::uint32_t>(o)));
+  });
+}
+
+void execute_numbers(const void* plan) {
+  const auto& p = *static_cast<const NumbersPlan*>(plan);
+  switch (p.type) {
+    case DType::u8:
+    case DType::i8:
+      return walk_integers<std::uint32_t, std::uint8_t>(p);
+    case DType::i16:
+      return walk_integers<std::uint32_t, std::uint16_t>(p);
+    case DType::i32:
+      return walk_integers<std::uint32_t, std::uint32_t>(p);
+    case DType::i64:
+      return walk_integers<std::uint64_t, std::uint64_t>(p);
+    default:
+      break;
+  }
+  if (p.bias_type == DType::f32) return walk_convolution<sum_row>(p);
+  const auto* const bias = reinterpret_cast<const std::byte*>(p.bias);
+  walk_results<float, float>(
+      p, [&](float sum, std::int32_t o) { return sum + real_at(p.bias_type, bias, static_cast<std::uint32_t>(o)); });
+}
+
+}  // namespace
+
 CORMORANT_KERNELS(CORMORANT_CONV2D_KERNELS, any_cpu)
+CORMORANT_NUMBERS_KERNELS(CORMORANT_CONV2D_NUMBERS)
 
 }  // namespace cormorant::ops::conv2d

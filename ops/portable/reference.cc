@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/activation/activation.h"
+#include "ops/conv2d/conv2d.h"
 #include "ops/host/move_reference.h"
 #include "ops/host/references.h"
 #include "ops/portable/kernel.h"
@@ -28,14 +29,15 @@ void cormorant_list_portable(std::vector<ListedKernel>& list) {
 #define CORMORANT_DECLARE_NUMBERS(library, op, overload, ...) \
   extern const Kernel library##_##op##_##overload##_numbers_scalar;
 CORMORANT_ACTIVATION_NUMBERS(CORMORANT_DECLARE_NUMBERS)
+CORMORANT_CONV2D_NUMBERS(CORMORANT_DECLARE_NUMBERS)
 CORMORANT_PORTABLE_NUMBERS(CORMORANT_DECLARE_NUMBERS)
 }
 
 namespace {
 
 #define CORMORANT_NAME_NUMBERS(library, op, overload, ...) &library##_##op##_##overload##_numbers_scalar,
-const std::array kNumbers = {CORMORANT_ACTIVATION_NUMBERS(CORMORANT_NAME_NUMBERS)
-                                 CORMORANT_PORTABLE_NUMBERS(CORMORANT_NAME_NUMBERS)};
+const std::array kNumbers = {CORMORANT_ACTIVATION_NUMBERS(CORMORANT_NAME_NUMBERS) CORMORANT_CONV2D_NUMBERS(
+    CORMORANT_NAME_NUMBERS) CORMORANT_PORTABLE_NUMBERS(CORMORANT_NAME_NUMBERS)};
 std::array<std::atomic<const Kernel*>, kNumbers.size()> of_floats{};  // of the same name, set once
 
 struct Choice {

@@ -20,6 +20,7 @@ none of its portable ones, is an error. So it is for models with state (zoo/stat
 """
 import argparse
 import collections
+import math
 import pathlib
 import subprocess
 import sys
@@ -217,6 +218,11 @@ def cases():
     add("convolution.out", image, real(4, 2, 3, 3), real(4), [1, 2], [1, 0], [1, 1], False, [0, 0], 1)
     add("convolution.out", image, real(2, 3, 3, 3), None, [2, 2], [1, 1], [1, 1], True, [1, 0], 1)
     add("convolution.out", real(1, 2, 9), real(4, 1, 3), real(4), [1], [1], [2], False, [0], 2)
+    for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):  # sums wrap to the type; PyTorch's own are neither transposed nor dilated
+        few = dict(low=0 if dtype == torch.uint8 else -100, high=100, dtype=dtype)
+        for bias in (None, whole(4, **few), whole(4, low=-1000, high=1000, dtype=torch.int32)):
+            add("convolution.out", whole(1, 2, 5, 6, **few), whole(4, 1, 3, 2, **few), bias, [1, 2], [1, 0], [1, 1], False, [0, 0], 2)
+            add("convolution.out", whole(1, 2, 9, **few), whole(4, 1, 3, **few), bias, [2], [1], [1], False, [0], 2)
     add("mm.out", real(3, 4), real(4, 5)), add("bmm.out", real(2, 3, 4), real(2, 4, 5)), add("addmm.out", real(5), real(3, 4), real(4, 5))
     add("addmm.out", real(3, 5), real(3, 4), real(4, 5), beta=0.5, alpha=2)
     add("native_layer_norm.out", x, [4], real(4), real(4), 1e-5), add("native_layer_norm.out", x, [3, 4], None, None, 1e-5)
@@ -288,6 +294,29 @@ class Numbers(torch.nn.Module):
         chosen = a.add.Tensor(chosen, a.div.Tensor_mode(x, a.add.Scalar(a.abs.default(x), 0.25), rounding_mode="floor"))
         along = a.arange.start_step(0, 8, 2, dtype=torch.float32, layout=torch.strided, device="cpu", pin_memory=False)
         return a.add.Tensor(a.add.Tensor(chosen, a._to_copy.default(counts, dtype=torch.float32)), along)
+
+
+class Convolutions(torch.nn.Module):
+    """Convolutions in integers, whose sums wrap, and one in floats beside them."""
+
+    def forward(self, x):
+        a = torch.ops.aten
+
+        def weight(dtype, *sizes, low=-100):
+            count = math.prod(sizes)
+            return (torch.arange(count) * 37 % 201 + low).reshape(sizes).to(dtype)
+
+        def convolution(y, dtype, bias, sizes, transposed=False, groups=1, low=-100):
+            y = a._to_copy.default(y, dtype=dtype)
+            pair = [1] * (len(sizes) - 2)
+            return a.convolution.default(y, weight(dtype, *sizes, low=low), bias, pair, pair, pair, transposed, [0 * i for i in pair], groups)
+
+        y = convolution(a.mul.Scalar(x, 50.0), torch.int8, weight(torch.int8, 6), (6, 2, 3, 3), groups=2)
+        y = convolution(y, torch.int16, weight(torch.int32, 4), (6, 4, 3, 2), transposed=True)
+        y = convolution(y, torch.int32, weight(torch.float32, 3), (3, 4, 2, 3))
+        y = convolution(y, torch.uint8, None, (3, 3, 3, 3), low=0)
+        y = convolution(y.flatten(2), torch.int64, weight(torch.int64, 3), (3, 3, 4))
+        return convolution(y, torch.float32, weight(torch.float32, 2), (2, 3, 2))
 
 
 class Places(torch.nn.Module):
@@ -379,7 +408,7 @@ def make_programs_with_buffers(folder):
 def make_test_programs(folder):
     make_programs_with_buffers(folder)
     (pathlib.Path(folder) / "unknown_operators.pte").write_bytes(program_named(Random(), (real(3, 4),)))
-    for name, module, x in (("numbers", Numbers(), real(3, 4)), ("places", Places(), real(4, 4)), ("images", Images(), real(1, 4, 4, 4))):
+    for name, module, x in (("numbers", Numbers(), real(3, 4)), ("places", Places(), real(4, 4)), ("images", Images(), real(1, 4, 4, 4)), ("convolutions", Convolutions(), real(1, 4, 5, 6))):
         data = program_named(module, (x,))
         stem = pathlib.Path(folder) / f"portable_{name}"
         np.save(f"{stem}.in.npy", x.numpy())

@@ -285,7 +285,7 @@ class Adoption {
       for (ir::Value* value : tensors(argument)) {
         if ((!is_real(value) && !value->type.is_quantized()) || (weight != nullptr && weight->is_bias)) continue;
         ir::Value* integers = integers_of(value);
-        if (integers == nullptr) integers = weight == nullptr ? number(value, is_wide) : slopes(value, weight->axis);
+        if (integers == nullptr) integers = weight == nullptr && is_wide ? words(value) : bytes(value, weight);
         node.replace_use(argument.name, value, integers);
         if (weight == nullptr && input_scale == 0) input_scale = integers->type.quant->scale();
       }
@@ -294,7 +294,7 @@ class Adoption {
     for (const Rule::Weight& weight : rule.weights) {
       if (!weight.is_bias) before = &weight;
       if (!weight.is_bias || before == nullptr || !node.has(weight.argument)) continue;
-      const double factor = weight.times_result ? only_parameters(node.result())->scale() : input_scale;
+      const double factor = weight.times_result ? only_parameters(node.results.at(0))->scale() : input_scale;
       take_bias(node, weight.argument, *before, factor);
     }
   }
@@ -314,19 +314,19 @@ class Adoption {
     node.set(argument, constant(value, integer_bias(bias, {scales.axis, scales.scales}, factor)));
   }
 
-  // A constant that the model left in float, in as many bits as the activations that it meets.
-  ir::Value* number(const ir::Value* value, bool is_wide) {
-    if (!is_wide) return slopes(value, std::nullopt);
+  // Constants that the model left in float: slopes, and numbers in as many bits as the activations that they meet.
+  ir::Value* bytes(const ir::Value* value, const Rule::Weight* weight) {
+    const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
+    const auto axis = weight == nullptr ? std::nullopt : weight->axis;
+    return constant(value, integer_weight(tensor, weight_scales(tensor, axis, nullptr, 1.0)));
+  }
+  ir::Value* words(const ir::Value* value) {
     constexpr std::int32_t kLargest = 32767;
     const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
     double largest = 0;
     for (const float element : tensor.values()) largest = std::max(largest, std::abs(static_cast<double>(element)));
     const double scale = largest > 0 ? largest / kLargest : 1.0 / kLargest;
     return constant(value, integer_activation(tensor, {DType::i16, -kLargest - 1, kLargest, {}, {scale}, {0}}));
-  }
-  ir::Value* slopes(const ir::Value* value, std::optional<std::int32_t> axis) {
-    const evaluate::Tensor tensor = evaluate::constant_tensor(*value);
-    return constant(value, integer_weight(tensor, weight_scales(tensor, axis, nullptr, 1.0)));
   }
   ir::Value* constant(const ir::Value* value, IntegerConstant made) {
     return graph_.add_constant(value->name + "_int", std::move(made.type), std::move(made.data));

@@ -2,9 +2,8 @@
 //
 // What follows the sums of a recurrent step, in 16 bits throughout: the meaning of every kernel.
 //
-//   before a function   12 fractional bits: −8 … 8; with 16-bit activations 11, −16 … 16, of all sums but those of
-//   which
-//                       nothing but the tanh is taken
+//   before a function   12 fractional bits: −8 … 8; with 16-bit activations 11: −16 … 16 (but 12 of an LSTM's cell gate
+//                       and an RNN)
 //   gates, tanh, GRU h  15 fractional bits: −1 … 1
 //   LSTM c              11 fractional bits: −16 … 16
 //

@@ -374,7 +374,7 @@ class ProgramImport {
         missing_.emplace(
             names[i],
             pt2::diagnose(node, fmt::format("the model uses result {} of {}, which is not computed here", i, call.op),
-                          "use only its first result (for a pooling: the maxima without their indices)"));
+                          "PyTorch computes it for training: use the others"));
       }
     }
     if (!works_in_place(node.target) || node.arguments.empty() || results.empty()) return;

@@ -110,6 +110,10 @@ evaluate::Tensor matrices(const evaluate::Tensor& source, const ir::Shape& batch
 
 std::vector<evaluate::Tensor> evaluate_bmm(const ir::Node& node, const evaluate::Frame& frame) {
   const Product p = product_of_node(node);
+  if (p.inner == 0) {  // which oneDNN does not take
+    return {evaluate::Tensor(p.result(),
+                             std::vector<float>(static_cast<std::size_t>(p.batches() * p.rows * p.columns), 0))};
+  }
   const evaluate::Tensor left = matrices(frame.get(node.tensor("self")), p.batch, false, node.number("scale"));
   const evaluate::Tensor right = matrices(frame.get(node.tensor("mat2")), p.batch, node.boolean("transposed"), 1.0);
   return {evaluate::matmul(left, right).reshaped(p.result())};

@@ -100,6 +100,7 @@ TEST(DecomposeImport, EverySpellingIsPyTorchs) {
        {{5}, {2}},
        {{"dim", std::int64_t{0}}, {"start", std::int64_t{0}}, {"end", std::int64_t{4}}, {"step", std::int64_t{2}}},
        {{{5}, {5, 1, 6, 3, 4}}}},
+      {"aten.addbmm.default", {{2, 3}, {1, 2, 0}, {1, 0, 3}}, {}, {{{2, 3}, {0, 1, 2, 3, 4, 5}}}},
       {"aten.outer.default", {{2}, {3}}, {}, {{{2, 3}, {0, 0, 0, 2, 3, 4}}}},
       {"aten.kron.default", {{1, 2}, {2, 2}}, {}, {{{2, 4}, {0, 0, 2, 3, 0, 0, 4, 5}}}},
       {"aten.cross.default", {{3}, {3}}, {}, {{{3}, {-3, 6, -3}}}},

@@ -414,6 +414,15 @@ V Build::softmax(V x, std::int64_t dim) const {
 }
 
 V Build::matmul(V a, V b) const {
+  require(a->type.rank() >= 2 && b->type.rank() >= 2);
+  if (a->type.shape.back() == 0) {  // sums of nothing
+    const auto leading = [](V x) { return ir::Shape(x->type.shape.begin(), x->type.shape.end() - 2); };
+    auto shape = broadcast(leading(a), leading(b));
+    require(shape.has_value() && size_at(b, rank_of(b) - 2) == 0);
+    shape->push_back(size_at(a, rank_of(a) - 2));
+    shape->push_back(size_at(b, rank_of(b) - 1));
+    return filled(0, ir::float_type(*shape));
+  }
   return node(nodes::aten_bmm, {{"self", real(a)}, {"mat2", real(b)}, {"transposed", false}, {"scale", 1.0}});
 }
 

@@ -54,6 +54,82 @@ std::string tested_on(const Operator& op, const std::filesystem::path& folder) {
   return on_boards ? fmt::format("{}", fmt::join(isas, " ")) : "host";
 }
 
+// Forms that become operators without an int8 kernel: by compiling PyTorch's samples of each with calibration. A form
+// that is new belongs here if `compile --strict` refuses it.
+constexpr std::string_view kFloatAlone[] = {"_embedding_bag",
+                                            "_embedding_bag_forward_only",
+                                            "arctan2",
+                                            "atan2",
+                                            "bucketize",
+                                            "col2im",
+                                            "copysign",
+                                            "cummax",
+                                            "cummin",
+                                            "cumprod",
+                                            "cumsum",
+                                            "cumulative_trapezoid",
+                                            "diagonal_scatter",
+                                            "embedding_bag",
+                                            "equal",
+                                            "float_power",
+                                            "floor_divide",
+                                            "fmax",
+                                            "fmin",
+                                            "fmod",
+                                            "grid_sampler",
+                                            "grid_sampler_2d",
+                                            "grid_sampler_3d",
+                                            "heaviside",
+                                            "hypot",
+                                            "index_add",
+                                            "index_fill",
+                                            "index_reduce",
+                                            "isclose",
+                                            "isin",
+                                            "isinf",
+                                            "isnan",
+                                            "logaddexp",
+                                            "logaddexp2",
+                                            "logcumsumexp",
+                                            "logical_and",
+                                            "logical_not",
+                                            "logical_or",
+                                            "logical_xor",
+                                            "max_unpool2d",
+                                            "max_unpool3d",
+                                            "median",
+                                            "nan_to_num",
+                                            "nanmean",
+                                            "nanmedian",
+                                            "nansum",
+                                            "prod",
+                                            "remainder",
+                                            "scatter",
+                                            "scatter_add",
+                                            "scatter_reduce",
+                                            "searchsorted",
+                                            "signbit",
+                                            "special_xlog1py",
+                                            "special_xlogy",
+                                            "xlogy"};
+
+std::string formats_of_composed() {
+  const auto op = std::ranges::find(ops::all_operators(), "decompose", &Operator::name);
+  const std::string known = spelled(*op);
+  std::string list;
+  for (const std::string_view name : kFloatAlone) {
+    const std::string quoted = fmt::format("`{}`", name);
+    if (known.find(quoted) == std::string::npos) throw std::logic_error(quoted + " is not composed of others");
+    list += (list.empty() ? "" : " ") + quoted;
+  }
+  return fmt::format(R"(
+What is in the row `decompose` becomes operators of other rows and has their formats: int8 in general, tensors of integers
+and truth values as they are. These are in float, because what they become is: {}. So are comparisons of two tensors (with
+a number they have int8), divisions that round, and powers whose exponent is a tensor.
+)",
+                     list);
+}
+
 }  // namespace
 
 std::string operators_page(const std::filesystem::path& source_root) {
@@ -75,7 +151,7 @@ written). In-place forms (`relu_`) are equivalent to the others.
         fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", op.name, spelled(op), at(Precision::w8a8),
                     at(Precision::w8a16), at(Precision::w4a8), at(Precision::f32), op.limits, tested_on(op, folder));
   }
-  return page;
+  return page + formats_of_composed();
 }
 
 }  // namespace cormorant

@@ -3,7 +3,8 @@
 // (memory · filter).sum(−1): past activations, each weighted and added up, as in SVDF layers. A product per element in
 // int8 and a sum after it lose what a convolution keeps in its accumulator, so the two become one: depthwise, with a
 // kernel as long as the memory. If several filters form a unit (SVDF's rank), they are the rows of the kernel; a bias
-// and a clamp after it become part of it too.
+// and a clamp after it become part of it too. A product of matrices with one filter for each of them (einsum
+// "bct,ct->bc", bmm, matmul) is the same: it is spelled so first.
 #include <algorithm>
 #include <optional>
 
@@ -151,9 +152,68 @@ class Fusion {
   std::int64_t batch_ = 0, channels_ = 0, time_ = 0, units_ = 0;
 };
 
+// Dimensions of size 1 change their places: nothing moves.
+bool is_view(const ir::Node& node) {
+  if (node.op == ops::nodes::aten_view) return true;
+  if (node.op != ops::nodes::aten_permute) return false;
+  std::int64_t last = -1;
+  for (const std::int64_t dim : node.integers("dims")) {
+    if (node.tensor("self")->type.shape.at(static_cast<std::size_t>(dim)) == 1) continue;
+    if (dim < last) return false;
+    last = dim;
+  }
+  return true;
+}
+
+// As (memory · filter).sum(−1), and views in place of permutations that move nothing, up to the next operator.
+void spell_as_sum(ir::Graph& graph, ir::Node& product) {
+  const ir::Shape shape = product.result()->type.shape;
+  if (product.number("scale") != 1 || shape.size() != 3 || shape[1] != 1 || shape[2] != 1 || shape[0] < 2) return;
+  for (const auto& [activations, constant] : {std::pair("self", "mat2"), std::pair("mat2", "self")}) {
+    ir::Value* memory = product.tensor(activations);
+    const ir::Value* weights = product.tensor(constant);
+    if (memory->type.dtype != DType::f32 || memory->kind == ir::ValueKind::constant || !is_float_constant(weights))
+      continue;
+    while (memory->producer != nullptr && is_view(*memory->producer)) memory = memory->producer->tensor("self");
+    const std::int64_t channels = shape[0], time = weights->type.elements() / channels;
+    if (time < 2) return;
+    const auto add = [&](const char* suffix, const char* op, std::vector<ir::NamedArgument> args, ir::Shape to) {
+      return graph
+          .add_node(product.name + suffix, op, std::move(args), {ir::float_type(std::move(to))}, product.location,
+                    &product)
+          ->result();
+    };
+    const auto view = [&](ir::Value* value, const ir::Shape& to) {
+      return value->type.shape == to ? value : add("", ops::nodes::aten_view, {{"self", value}, {"size", to}}, to);
+    };
+    ir::Value* rows = graph.add_constant(weights->name, ir::float_type({channels, time}), weights->data);
+    ir::Value* each = add("_each", ops::nodes::aten_mul, {{"self", view(memory, {1, channels, time})}, {"other", rows}},
+                          {1, channels, time});
+    ir::Value* sum =
+        add("_sum", ops::nodes::aten_sum, {{"self", each}, {"dim", std::vector<std::int64_t>{2}}}, {1, channels, 1});
+    graph.replace_uses(product.result(), view(sum, shape));
+    for (ir::Node* node = graph.only_user(sum); node != nullptr && is_view(*node);) {
+      ir::Node* next = graph.only_user(node->result());
+      if (node->op == ops::nodes::aten_permute) {
+        const ir::Shape to = node->result()->type.shape;
+        const ir::Node* same =
+            graph.add_node(node->name, ops::nodes::aten_view, {{"self", node->tensor("self")}, {"size", to}},
+                           {ir::float_type(to)}, node->location, node);
+        graph.replace_uses(node->result(), same->result());
+      }
+      node = next;
+    }
+    return;
+  }
+}
+
 }  // namespace
 
 void fuse_time_filter(ir::Graph& graph) {
+  for (ir::Node* node : graph.snapshot()) {
+    if (node->op == ops::nodes::aten_bmm) spell_as_sum(graph, *node);
+  }
+  graph.erase_unused();
   for (ir::Node* node : graph.snapshot()) {
     if (node->op != ops::nodes::aten_sum) continue;
     if (const auto filter = filter_of(graph, *node)) Fusion(graph, *node, *filter).run();

@@ -604,5 +604,47 @@ output %s
   EXPECT_EQ(after(computed, fuse_time_filter), computed);
 }
 
+// As einsum("bct,ct->bc") is imported, and as people write it with matmul; then the sum over the rank.
+TEST(FuseTimeFilter, FindsProductsOfMatrices) {
+  const std::string tail = R"(node "permute" "" ""
+  %p : f32[1,1,4] = aten.permute(self=%s, dims=[1, 2, 0])
+node "view" "" ""
+  %u : f32[1,2,2] = aten.view(self=%p, size=[1, 2, 2])
+node "rank" "" ""
+  %r : f32[1,2,1] = aten.sum(self=%u, dim=[2])
+output %r
+)";
+  const std::string head = R"(graph g
+input %x : f32[1,4,3]
+const %t : f32[SHAPE] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]
+node "turned" "" ""
+  %m : f32[4,1,3] = aten.permute(self=%x, dims=[1, 0, 2])
+node "bmm" "" ""
+  %s : f32[4,1,1] = aten.bmm(self=%m, mat2=%t, transposed=TRANSPOSED, scale=1.0)
+)";
+  for (const bool transposed : {true, false}) {
+    std::string text = head;
+    text.replace(text.find("SHAPE"), 5, transposed ? "4,1,3" : "4,3,1");
+    text.replace(text.find("TRANSPOSED"), 10, transposed ? "true" : "false");
+    const std::string found = after(text + tail, fuse_time_filter);
+    EXPECT_NE(found.find("f32[2,1,2,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]"),
+              std::string::npos)
+        << found;
+    EXPECT_NE(found.find("aten.conv2d"), std::string::npos) << found;
+    for (const char* op : {"aten.bmm", "aten.permute", "aten.mul", "aten.sum"}) {
+      EXPECT_EQ(found.find(op), std::string::npos) << found;
+    }
+  }
+  // Two images: their memories lie apart.
+  const std::string batch = R"(graph g
+input %x : f32[4,2,3]
+const %t : f32[4,1,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]
+node "bmm" "" ""
+  %s : f32[4,2,1] = aten.bmm(self=%x, mat2=%t, transposed=true, scale=1.0)
+output %s
+)";
+  EXPECT_EQ(after(batch, fuse_time_filter), batch);
+}
+
 }  // namespace
 }  // namespace cormorant::passes

@@ -104,6 +104,7 @@ std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
   const auto is_empty = [](const ir::TensorType& type) { return type.elements() == 0; };
   if (!importer.types.empty() && std::ranges::all_of(importer.types, is_empty)) {
     std::vector<ir::Value*> results;
+    results.reserve(importer.types.size());
     for (const ir::TensorType& type : importer.types) results.push_back(ops::Build(importer).filled(0, type));
     return results;
   }
@@ -683,7 +684,7 @@ std::optional<PortableForm> find_portable_form(std::string_view name, std::strin
   if (name.ends_with(kCopy)) names.emplace_back(name.substr(0, name.size() - kCopy.size()));
   for (const std::string& base : names) {
     for (const std::string& ending : overloads) {
-      std::string target = "aten." + base + "." + ending;
+      std::string target = fmt::format("aten.{}.{}", base, ending);
       if (const Form* form = find_form(target, result); form != nullptr) return PortableForm{target, form->schema};
     }
   }

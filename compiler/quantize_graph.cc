@@ -37,7 +37,7 @@ void warn_of_absorbed_layers(const ir::Graph& graph, Context& context) {
   }
 }
 // The size of the program for a graph quantized in a particular way.
-quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
+quantizer::Footprint footprint_of(ir::Graph graph, const Options& from, const BitsOptions& bits) {
   Options options = from;
   options.explain = false;
   options.strict = false;
@@ -46,7 +46,7 @@ quantizer::Footprint footprint_of(ir::Graph graph, const Options& from) {
   Stages stages = default_stages(options);
   std::vector<Stage>& later = stages.for_target;
   later.insert(later.begin(), stages.quantize.begin() + 1, stages.quantize.end());
-  return from.bits->footprint(Compilation(graph, options, std::move(stages)).finish());
+  return bits.footprint(Compilation(graph, options, std::move(stages)).finish());
 }
 
 // 8w8a throughout, with slopes fused: none of the choices of bits per layer, but better than many of them.
@@ -68,7 +68,7 @@ double worst_db(const ir::Graph& quantized, const ir::Graph& real, const Options
 }
 
 // None if there is nothing to fuse.
-std::optional<Fused> quantize_fused(const ir::Graph& graph, const Options& options) {
+std::optional<Fused> quantize_fused(const ir::Graph& graph, const Options& options, const BitsOptions& limits) {
   Options plain = options;
   plain.bits.reset();
   Fused fused{.graph = quantizer::copy_of(graph), .report = {}, .footprint = {}};
@@ -78,7 +78,7 @@ std::optional<Fused> quantize_fused(const ir::Graph& graph, const Options& optio
   if (fused.graph.nodes().size() == graph.nodes().size()) return std::nullopt;
   fused.report = quantizer::quantize(fused.graph, options.calibration, quantizer_options(plain));
   fused.db = worst_db(fused.graph, *fused.report.real, options);
-  fused.footprint = footprint_of(quantizer::copy_of(fused.graph), options);
+  fused.footprint = footprint_of(quantizer::copy_of(fused.graph), options, limits);
   return fused;
 }
 
@@ -104,18 +104,18 @@ quantizer::BitsReport report_of(const Fused& fused, std::optional<quantizer::Bit
   return report;
 }
 
-quantizer::QuantizeReport choose_bits(ir::Graph& graph, const Options& options) {
-  std::optional<Fused> fused = quantize_fused(graph, options);
+quantizer::QuantizeReport choose_bits(ir::Graph& graph, const Options& options, const BitsOptions& limits) {
+  std::optional<Fused> fused = quantize_fused(graph, options, limits);
   quantizer::QuantizeOptions how = quantizer_options(options);
   if (!fused) return quantizer::quantize(graph, options.calibration, how);
-  how.bits->db_8w8a = fused->db;
-  const bool is_possible = keeps_limits(*fused, *options.bits);
+  if (how.bits) how.bits->db_8w8a = fused->db;
+  const bool is_possible = keeps_limits(*fused, limits);
   quantizer::QuantizeReport chosen;
   bool is_better = false;
   try {
     chosen = quantizer::quantize(graph, options.calibration, how);
-    is_better = options.bits->flash ? fused->db >= worst_db(graph, *chosen.real, options)
-                                    : fused->footprint.flash <= chosen.bits->flash;
+    is_better = limits.flash ? fused->db >= worst_db(graph, *chosen.real, options)
+                             : !chosen.bits || fused->footprint.flash <= chosen.bits->flash;
   } catch (const InputError&) {  // no choice keeps the limits
     if (!is_possible) throw;
     is_better = true;
@@ -125,8 +125,10 @@ quantizer::QuantizeReport choose_bits(ir::Graph& graph, const Options& options) 
     graph = std::move(fused->graph);
     chosen = std::move(fused->report);
   }
-  chosen.bits->db_8w8a = fused->db;
-  chosen.bits->flash_8w8a = fused->footprint.flash;
+  if (chosen.bits) {
+    chosen.bits->db_8w8a = fused->db;
+    chosen.bits->flash_8w8a = fused->footprint.flash;
+  }
   return chosen;
 }
 
@@ -155,7 +157,9 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
                     // Inputs and outputs have the activations' type.
                     .may_widen = from.io == Io::as_model,
                     .samples = from.compare != 0 ? from.compare : kSamplesForBits,
-                    .footprint = [&from](ir::Graph graph) { return footprint_of(std::move(graph), from); }};
+                    .footprint = [&from, &bits = *from.bits](ir::Graph graph) {
+                      return footprint_of(std::move(graph), from, bits);
+                    }};
   }
   return options;
 }
@@ -200,7 +204,7 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   }
   if (!context.options.quantize) return;
   warn_of_absorbed_layers(graph, context);
-  quantizer::QuantizeReport report = context.options.bits ? choose_bits(graph, context.options)
+  quantizer::QuantizeReport report = context.options.bits ? choose_bits(graph, context.options, *context.options.bits)
                                                           : quantizer::quantize(graph, context.options.calibration,
                                                                                 quantizer_options(context.options));
   report_float(report.float_nodes);

@@ -33,6 +33,7 @@ void require_own_runtime(const ops::Config& config, std::string_view option) {
 std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const compiler::Options& options) {
   if (flags.weights_in == "flash") return std::nullopt;
   std::vector<std::string> names;
+  names.reserve(options.memory.size());
   for (const planner::Region& region : options.memory) names.push_back(region.name);
   const auto found = std::ranges::find(names, flags.weights_in);
   if (found == names.end()) {
@@ -115,9 +116,9 @@ void apply(const QuantizationFlags& flags, compiler::Options& options) {
   if (flags.chooses_bits()) {
     options.bits.emplace();
   } else {
-    options.scheme = ops::parse_precision(flags.scheme).value();
+    options.scheme = ops::parse_precision(flags.scheme).value_or(options.scheme);
   }
-  options.observer = *quantizer::parse_observer(flags.observer);
+  options.observer = quantizer::parse_observer(flags.observer).value_or(options.observer);
   options.equalize = flags.equalize;
   options.round_weights = flags.round_weights;
   options.correct_biases = flags.correct_biases;

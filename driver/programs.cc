@@ -35,7 +35,8 @@ void keep_within(std::int64_t ram, double recompute, const Quantized& model, con
     options.rows =
         compiler::RowsOptions{.bytes = std::max<std::int64_t>(limit, 0), .feed = feed, .recompute = recompute};
     Candidate other = model.compile(options);
-    const std::int64_t others = ram_of(other.compiled, ram, besides), bytes = other.compiled.facts.rows->bytes;
+    const std::int64_t others = ram_of(other.compiled, ram, besides);
+    const std::int64_t bytes = other.compiled.facts.rows ? other.compiled.facts.rows->bytes : 0;
     if (others < needed) {
       chosen = std::move(other);
       needed = others;
@@ -52,7 +53,7 @@ void keep_within_layers(const Quantized& model, Candidate& chosen) {
   Candidate layers = model.compile(std::move(options));
   const compiler::Facts& rows = chosen.compiled.facts;
   const std::int64_t saved = compiler::arena_bytes(layers.compiled.facts) - compiler::arena_bytes(rows);
-  if (saved < 0 || (saved == 0 && rows.rows->groups != 0)) chosen = std::move(layers);
+  if (saved < 0 || (saved == 0 && rows.rows && rows.rows->groups != 0)) chosen = std::move(layers);
 }
 
 std::string why_no_rows(const compiler::Facts& facts, bool is_wide) {
@@ -101,15 +102,16 @@ Programs compile_programs(ir::Graph& graph, const compiler::Options& options, co
     Candidate& chosen = programs.chosen;
     chosen.compiled = compilation.finish();
     const std::vector<std::byte> first = chosen.compiled.program;
-    if (may_do_without_rows) {
+    if (may_do_without_rows && chosen.compiled.facts.rows && programs.quantized) {
       const compiler::RowsFacts rows = *chosen.compiled.facts.rows;
       keep_within_layers(*programs.quantized, chosen);
       const bool is_wide = options.scheme == ops::Precision::w8a16;  // conversions remain that could be
       if (rows.groups == 0 && (rows.able == 0 || is_wide))
         chosen.compiled.facts.warnings.push_back(why_no_rows(chosen.compiled.facts, is_wide));
     }
-    if (may_compute_rows) keep_within(static_cast<std::int64_t>(*ram), recompute, *programs.quantized, besides, chosen);
-    if (chosen.compiled.program != first) programs.quantized->write_stages(chosen.options);
+    if (may_compute_rows && programs.quantized)
+      keep_within(static_cast<std::int64_t>(*ram), recompute, *programs.quantized, besides, chosen);
+    if (programs.quantized && chosen.compiled.program != first) programs.quantized->write_stages(chosen.options);
     return programs;
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();

@@ -53,9 +53,8 @@ std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized, boo
 // Where the remedy changes it.
 std::string accuracy_of(const CompileFlags& flags, const CompileResult& result) {
   const auto& comparison = result.compiled.facts.comparison;
-  if (result.options.scheme == ops::parse_precision(flags.quantization.scheme) || !comparison ||
-      comparison->output_db.empty())
-    return "";
+  if (!comparison || comparison->output_db.empty()) return "";
+  if (result.options.scheme == ops::parse_precision(flags.quantization.scheme)) return "";
   return fmt::format(", SQNR {:.1f} dB", std::ranges::min(comparison->output_db));
 }
 

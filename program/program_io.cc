@@ -100,7 +100,8 @@ void for_each_place(const ProgramTensor& tensor, F f) {
   }
 }
 
-std::vector<std::byte> quantized(const npy::Array& array, const ProgramTensor& tensor, const std::string& what) {
+std::vector<std::byte> quantized(const npy::Array& array, const ProgramTensor& tensor, double scale,
+                                 const std::string& what) {
   std::vector<std::byte> out;
   for (const float value : compiler::to_float(array.dtype, array.data)) {
     if (std::isnan(value)) {
@@ -108,7 +109,7 @@ std::vector<std::byte> quantized(const npy::Array& array, const ProgramTensor& t
           {fmt::format("element {} is NaN, which integers cannot represent", out.size() / size_of(tensor.dtype)),
            "check how the array was made", what});
     }
-    const double level = std::nearbyint(static_cast<double>(value) / *tensor.scale) + tensor.zero_point;
+    const double level = std::nearbyint(static_cast<double>(value) / scale) + tensor.zero_point;
     if (tensor.dtype == DType::i16) {
       const auto word = static_cast<std::int16_t>(std::clamp(level, -32768.0, 32767.0));
       out.push_back(static_cast<std::byte>(word & 0xff));
@@ -155,6 +156,7 @@ std::vector<Sample> run_on_host(const ProgramFile& program, const std::vector<Sa
   const std::size_t sequences = (samples.size() + steps - 1) / steps;
   const std::size_t threads = quantizer::thread_count(0, sequences);
   std::vector<std::unique_ptr<HostProgram>> hosts;
+  hosts.reserve(threads);
   for (std::size_t i = 0; i < threads; ++i) {
     hosts.push_back(std::make_unique<HostProgram>(program.bytes, kernels, program.file, program.method));
   }
@@ -261,6 +263,7 @@ ir::Graph alone(const ir::Node& node) {
     }
   }
   std::vector<ir::TensorType> types;
+  types.reserve(node.results.size());
   for (const ir::Value* result : node.results) types.push_back(result->type);
   for (ir::Value* result : graph.add_node(node.name, node.op, std::move(args), std::move(types))->results) {
     graph.add_output(result);
@@ -355,7 +358,7 @@ std::vector<std::byte> to_io(const npy::Array& array, const ProgramTensor& tenso
     const bool widen = tensor.dtype == DType::f32 && array.dtype != DType::f16 && array.dtype != DType::bf16;
     const bool has_levels = tensor.dtype == DType::i8 || tensor.dtype == DType::u8 || tensor.dtype == DType::i16;
     if (has_levels && tensor.scale && is_float(array.dtype)) {
-      converted = quantized(array, tensor, what);
+      converted = quantized(array, tensor, *tensor.scale, what);
     } else if (widen) {
       const std::vector<float> floats = compiler::to_float(array.dtype, array.data);
       const auto raw = std::as_bytes(std::span(floats));
@@ -395,6 +398,7 @@ std::vector<float> real_values(const npy::Array& array, const ProgramTensor& ten
 
 std::vector<std::string> input_arrays(const ProgramFile& program, const npy::DataSet& data) {
   std::vector<std::string> names;
+  names.reserve(program.inputs.size());
   for (std::size_t i = 0; i < program.inputs.size(); ++i) names.push_back(array_for(data, program, i).first);
   return names;
 }

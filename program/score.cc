@@ -215,6 +215,7 @@ std::vector<float> answers(Task task, const std::vector<float>& values, const Sh
   if (task == Task::binary) return {values[0] > threshold ? 1.0F : 0.0F};
   const auto [classes, places] = task == Task::classifier ? Classes{values.size(), 1} : classes_of(shape);
   std::vector<float> all;
+  all.reserve(places);
   for (std::size_t place = 0; place < places; ++place) {
     all.push_back(static_cast<float>(top(values, classes, places, place)));
   }
@@ -334,6 +335,7 @@ OutputScore score_output(std::size_t k, const Outputs& outputs, const Outputs* r
 void require_same_outputs(const Outputs& outputs, const Outputs& reference, const std::string& float_model) {
   const auto counts = [](const Outputs& from) {
     std::vector<std::size_t> all;
+    all.reserve(from.shapes.size());
     for (const Shape& shape : from.shapes) all.push_back(count_of(shape));
     return all;
   };

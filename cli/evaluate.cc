@@ -128,16 +128,19 @@ void run_layers(const EvaluateFlags& flags) {
   if (kind_of(flags.model) != FileKind::model) {
     throw UsageError("--layers compares a float model with its quantized form\n  give the .pt2, not the .pte");
   }
+  const auto warn = [&](const std::vector<std::string>& warnings) {
+    if (!flags.quiet) print_warnings(warnings);
+  };
   const std::string model = find_model(flags.model);
   std::vector<std::string> notes;
   ir::Graph graph = compiler::import_model(
       model,
       {.shapes = driver::shapes_for(model, flags.shapes, flags.method), .notes = &notes, .method = flags.method});
-  print_warnings(notes);
+  warn(notes);
   const bool has_own = flags.calibrate.empty();
   const driver::Calibration calibration =
       driver::read_calibration(has_own ? flags.data : flags.calibrate, graph, flags.axes(), flags.method);
-  print_warnings(calibration.facts.warnings);
+  warn(calibration.facts.warnings);
   const quantizer::Samples data =
       has_own ? calibration.samples : compiler::read_samples(flags.data, graph, flags.axes(), flags.method);
   compiler::Options options;
@@ -147,7 +150,7 @@ void run_layers(const EvaluateFlags& flags) {
   apply(flags.quantization, options);
   options.calibration = calibration.samples;
   const compiler::Accuracy accuracy = compiler::compare_layers(graph, options, data);
-  print_warnings(accuracy.warnings);
+  warn(accuracy.warnings);
   if (flags.json) {
     print_layers_json(accuracy);
   } else {

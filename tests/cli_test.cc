@@ -1111,6 +1111,9 @@ TEST_F(CommandLine, EvaluateTellsWhatEveryLayerCosts) {
                                         "--calibrate", "one.npz", "--layer-settings=absorbed.txt"});
   EXPECT_TRUE(has(warned.err, "warning: only 1 calibration sample")) << warned.err;
   EXPECT_TRUE(has(warned.err, "absorbed.txt:1: nothing of stem.bn is left to change")) << warned.err;
+  const Ran quiet = cormorant(path(), {"evaluate", "digits", "--layers", "--quiet", "--data",
+                                       zoo("digits_expected.npz"), "--calibrate", "one.npz"});
+  EXPECT_EQ(quiet.err, "");
   // What a layer computes with.
   write_text(path() / "layers.txt", "stem.conv 8w16a\nblocks.1.conv 4w8a\n");
   const Ran mixed = cormorant(path(), {"evaluate", "digits", "--layers", "--layer-settings=layers.txt", "--data",

@@ -44,9 +44,9 @@ cormorant_board_reset:
     str r2, [r0]
 
     // A division by zero is a bug wherever it happens. Code for Cortex-M0 and M23 runs on an M3 and an M33 here, which
-    // would forgive the unaligned accesses that those two fault on: trap them.
+    // would forgive the unaligned accesses that those two fault on: trap them, as a test asks for other CPUs' code.
     ldr r0, =SCB_CCR
-#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
+#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__) || defined(CORMORANT_TRAP_UNALIGNED)
     ldr r1, =CCR_DIV_0_TRP + CCR_UNALIGN_TRP
 #elif defined(__ARM_ARCH_8_1M_MAIN__)
     ldr r1, =CCR_DIV_0_TRP + CCR_LOB

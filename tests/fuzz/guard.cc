@@ -64,7 +64,9 @@ std::string run_at_end(const FuzzBoard& board, std::span<const Bytes> programs) 
       if (tensor->allocation_info == nullptr || bytes_of(*tensor) == 0) continue;
       edit->plan_again(kAlignment, kGap, tensor);
       if (static_cast<std::size_t>(edit->plan().non_const_buffer_sizes.at(1)) > kArenaLimit) continue;
-      changed.push_back(edit->write());
+      Bytes bytes = edit->write();
+      if (bytes.size() > kLargestProgram) continue;
+      changed.push_back(std::move(bytes));
       names.push_back(fmt::format("program {}, with a tensor of {} bytes at the arena's end", p, bytes_of(*tensor)));
     }
   }

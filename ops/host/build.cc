@@ -72,7 +72,7 @@ bool may_be_minus_infinity(V value) {
     constexpr std::string_view kPass[] = {nodes::aten_where_self_out, nodes::aten_add,     nodes::aten_mul,
                                           nodes::aten_view,           nodes::aten_permute, nodes::aten_slice,
                                           nodes::aten_expand,         nodes::aten_cat,     nodes::aten_minimum,
-                                          nodes::aten_maximum,        nodes::aten_div,     "aten.neg"};
+                                          nodes::aten_maximum,        nodes::aten_div};
     if (at->producer->op == "aten.log") return true;
     if (std::ranges::find(kPass, at->producer->op) == std::end(kPass)) continue;
     for (ir::Value* input : at->producer->inputs()) pending.push_back(input);

@@ -362,8 +362,8 @@ TEST_F(CommandLine, CompileTellsItsFiguresAsJson) {
   const nlohmann::json json = ran.json();
   EXPECT_EQ(keys(json), (std::set<std::string>{"target", "isa", "scheme", "operators", "float_operators", "model_bytes",
                                                "constant_bytes", "arena_bytes", "peaks", "arena_lower_bound",
-                                               "scratch_bytes", "buffer_bytes", "macs", "recompute", "dropped_channels",
-                                               "firmware", "seconds", "calibration"}));
+                                               "scratch_bytes", "buffer_bytes", "integer_buffers", "macs", "recompute",
+                                               "dropped_channels", "firmware", "seconds", "calibration"}));
   EXPECT_EQ(json["calibration"]["samples"], 16);
   EXPECT_EQ(json["calibration"]["inputs"][0]["min"], -4.0);
   EXPECT_EQ(json["calibration"]["inputs"][0]["max"], 4.0625);

@@ -222,11 +222,11 @@ ir::Value* masked(Importer& importer, ir::Value* scores, ir::Value* mask) {
 ir::Value* shares_of_seeing(Importer& importer, ir::Value* shares, ir::Value* mask) {
   const Build b(importer);
   if (mask->type.rank() == 0 || mask->type.elements() == 0) return shares;
-  const auto last = static_cast<std::int64_t>(mask->type.rank()) - 1;
+  // What is masked has no share in any row, so that it need not be found out which rows see nothing.
   if (mask->kind != ir::ValueKind::constant) {
-    if (mask->type.dtype == DType::boolean) return b.where(b.any(mask, {last}), shares, 0.0);
+    if (mask->type.dtype == DType::boolean) return b.where(mask, shares, 0.0);
     if (!may_be_minus_infinity(mask)) return shares;
-    return b.where(b.ne(b.amax(b.real(mask), {last}), b.number(kMasked)), shares, 0.0);
+    return b.where(b.ne(b.real(mask), b.number(kMasked)), shares, 0.0);
   }
   const evaluate::Tensor numbers = evaluate::constant_tensor(*mask);
   const float unseen = mask->type.dtype == DType::boolean ? 0.0F : kMasked;

@@ -38,10 +38,11 @@ struct Decision {
   std::string node, op, source;
   std::string precision = {};  // "8w8a", "8w16a", "4w8a"; empty in float
   std::string instead = {};    // why its precision differs from the requested one; empty if it does not
-  std::string rule = {};       // "own range", "shared range", "known range", "part of a known range", "the model's parameters", or "float"
-  std::string reason = {};     // of a node in float
-  std::string observer = {};   // whose range it is: "mse", "minmax", …; empty for a known range
-  std::string shares = {};     // the other tensors of a shared range, with commas between
+  // "own range", "shared range", "known range", "part of a known range", "the model's parameters", or "float"
+  std::string rule = {};
+  std::string reason = {};                             // of a node in float
+  std::string observer = {};                           // whose range it is: "mse", "minmax", …; empty for a known range
+  std::string shares = {};                             // the other tensors of a shared range, with commas between
   std::optional<std::pair<double, double>> seen = {};  // smallest and largest, where it was observed
   double scale = 0;
   std::int32_t zero_point = 0;

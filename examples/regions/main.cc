@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image classifier whose activations are in two memories: what is used most in the fast one, the rest in the slow. The
-// model itself is in flash outside of the chip.
+// An image classifier whose activations are in two memories: what is used most in the fast one, the rest in the slow.
+// The model itself is in flash outside of the chip.
 #include "console.h"
 #include "digits.h"
 

@@ -424,6 +424,10 @@ void run(const InspectFlags& flags) {
   if (kind != FileKind::model && !flags.shapes.empty()) {
     throw UsageError("--shape is for a .pt2, and a program's shapes are fixed\n  remove --shape");
   }
+  if (flags.sequence && flags.calibrate.empty()) {
+    throw UsageError(
+        "--sequence says how --calibrate is read, and there is no --calibrate\n  add it, or remove --sequence");
+  }
   Json json, explanation;
   if (kind == FileKind::model) {
     const std::vector<std::string> methods = compiler::method_names(file);

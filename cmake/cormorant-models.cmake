@@ -77,10 +77,10 @@ endfunction()
 
 # What kernels would be compiled with in this folder. Warnings do not matter, and definitions only if they are for us.
 function(cormorant_folder_flags result)
-  set(flags ${CMAKE_CXX_COMPILER_TARGET} ${CMAKE_CXX_FLAGS})
+  set(flags ${CMAKE_CXX_COMPILER_TARGET} ${CMAKE_CXX_FLAGS} asm ${CMAKE_ASM_FLAGS})
   foreach(configuration IN LISTS CMAKE_CONFIGURATION_TYPES CMAKE_BUILD_TYPE)
     string(TOUPPER ${configuration} upper)
-    list(APPEND flags ${CMAKE_CXX_FLAGS_${upper}})
+    list(APPEND flags ${CMAKE_CXX_FLAGS_${upper}} asm ${CMAKE_ASM_FLAGS_${upper}})
   endforeach()
   get_directory_property(options COMPILE_OPTIONS)
   list(FILTER options EXCLUDE REGEX "^-W[a-z0-9+-]+(=.*)?$")

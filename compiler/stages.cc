@@ -63,7 +63,8 @@ void stream(ir::Graph& graph, Context& context) {
   const std::string after =
       nodes == 1 ? " is" : fmt::format(" and {} layer{} after it are", nodes - 1, nodes == 2 ? "" : "s");
   context.facts.warnings.push_back(
-      fmt::format("{}{}{} computed over the whole window for each hop, since it is not the same for every entry of the "
+      fmt::format("{}{}{} computed over the whole window for each hop, since what it computes is not the same for "
+                  "every entry of the "
                   "streamed axis: see the MACs per hop",
                   node, source.empty() ? "" : " at " + source, after));
 }

@@ -190,10 +190,18 @@ CompileResult compile_noting(const CompileFlags& flags, compiler::Options given,
   Programs programs = compile_programs(model.graph, options, result.budget ? result.budget->ram : std::nullopt,
                                        besides_arena(request, options.config.target), flags.recompute, result.model);
   compiler::Compiled& compiled = programs.chosen.compiled;
-  require_loadable(compiled.program, result.model, of_later_stage);
+  const auto with_warnings = [&](auto run) {
+    try {
+      return run();
+    } catch (const InputError& error) {
+      throw CompileError(error.diagnostic(), warnings_before(warnings_of(compiled.facts), error));
+    }
+  };
+  with_warnings([&] { require_loadable(compiled.program, result.model, of_later_stage); });
   if (flags.min_sqnr) require_sqnr(*flags.min_sqnr, flags.quantization.scheme, compiled.facts, result.model);
 
-  const std::optional<LinkedGoal> linked = link_programs(flags, request, programs, result);
+  const std::optional<LinkedGoal> linked =
+      with_warnings([&] { return link_programs(flags, request, programs, result); });
   compiled.facts.seconds.insert(compiled.facts.seconds.begin(), {"import", model.seconds});
   compiled.facts.warnings.insert(compiled.facts.warnings.begin(), notes.begin(), notes.end());
   result.excess = excess_of(flags, inputs, result, compiled);

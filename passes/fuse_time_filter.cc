@@ -176,7 +176,9 @@ void spell_as_sum(ir::Graph& graph, ir::Node& product) {
       continue;
     while (memory->producer != nullptr && is_view(*memory->producer)) memory = memory->producer->tensor("self");
     const std::int64_t channels = shape[0], time = weights->type.elements() / channels;
-    if (time < 2) return;
+    // A product that repeats one of its operands along the batch is none of filters.
+    const std::int64_t filters = channels * time;
+    if (time < 2 || weights->type.elements() != filters || memory->type.elements() != filters) return;
     const auto add = [&](const char* suffix, const char* op, std::vector<ir::NamedArgument> args, ir::Shape to) {
       return graph
           .add_node(product.name + suffix, op, std::move(args), {ir::float_type(std::move(to))}, product.location,

@@ -644,6 +644,16 @@ node "bmm" "" ""
 output %s
 )";
   EXPECT_EQ(after(batch, fuse_time_filter), batch);
+  // One operand serves the whole batch: a product like any other.
+  for (const auto& [memory, filters] : {std::pair("1,1,3", "4,3,1"), {"4,1,3", "1,3,1"}, {"2,1,3", "1,3,1"}}) {
+    const bool is_filter = std::string_view(filters).starts_with("4");
+    const std::string text = std::string("graph g\ninput %x : f32[") + memory + "]\nconst %t : f32[" + filters +
+                             (is_filter ? "] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]\n"
+                                        : "] = [1.0, 2.0, 3.0]\n") +
+                             "node \"bmm\" \"\" \"\"\n  %s : f32[" + (std::string_view(memory)[0] == '2' ? "2" : "4") +
+                             ",1,1] = aten.bmm(self=%x, mat2=%t, transposed=false, scale=1.0)\noutput %s\n";
+    EXPECT_EQ(after(text, fuse_time_filter), text);
+  }
 }
 
 }  // namespace

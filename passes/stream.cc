@@ -421,8 +421,10 @@ class Streaming {
     if (node.op == ops::nodes::aten_flip) {
       return std::ranges::any_of(node.integers("dims"), is_axis) ? std::nullopt : std::optional(out);
     }
-    if (node.op == ops::nodes::aten_expand)
-      return node.integers("size").at(in->axis) == in->window ? std::optional(out) : std::nullopt;
+    if (node.op == ops::nodes::aten_expand) {
+      out.axis += node.integers("size").size() - first->type.rank();
+      return node.integers("size").at(out.axis) == in->window ? std::optional(out) : std::nullopt;
+    }
     if (node.op == ops::nodes::aten_repeat_interleave) {
       return node.integers("repeats").at(in->axis) == 1 ? std::optional(out) : std::nullopt;
     }

@@ -127,6 +127,7 @@ class RunningSum {
     if (node.has("activation_min") && node.has("activation_max")) return std::nullopt;
     const Origins* self = trace(node.tensor("self"), deeper);
     const Origins* other = std::abs(node.number("alpha")) < 1 ? nullptr : trace(node.tensor("other"), deeper);
+    if (self == nullptr && other == nullptr) return std::nullopt;
     const auto elements = static_cast<std::size_t>(node.result()->type.elements());
     Origins sum(elements);
     for (const Origins* operand : {other, self}) {
@@ -140,6 +141,8 @@ class RunningSum {
 
   std::optional<Origins> of_parts(const ir::Node& node, int deeper) {
     const ir::Shape& shape = node.result()->type.shape;
+    const auto is_traced = [&](const ir::Value* part) { return trace(part, deeper) != nullptr; };
+    if (std::ranges::none_of(node.tensors("tensors"), is_traced)) return std::nullopt;
     const auto [outer, inner] = around(shape, node.integer("dim"));
     const std::int64_t row = inner * shape.at(static_cast<std::size_t>(node.integer("dim")));
     Origins all(static_cast<std::size_t>(node.result()->type.elements()));

@@ -131,8 +131,9 @@ Values import_affine_grid(Importer& importer) {
   const std::size_t spatial = size.size() - 2;
   const auto wide = static_cast<std::int64_t>(spatial);
   b.require(theta->type.shape == ir::Shape({size[0], wide, wide + 1}));
-  std::int64_t pixels = 1;
-  for (std::size_t i = 2; i < size.size(); ++i) pixels *= size[i];
+  ir::Shape image(size.begin() + 2, size.end());
+  b.require_moderate(ir::float_type(image));
+  const std::int64_t pixels = ir::float_type(std::move(image)).elements();
   b.require_moderate(ir::float_type({pixels, wide + 1}));
   std::vector<double> homogeneous;
   for (std::int64_t p = 0; p < pixels; ++p) {

@@ -69,11 +69,27 @@ bool may_be_minus_infinity(V value) {
       continue;
     }
     if (at->producer == nullptr) return true;
-    constexpr std::string_view kPass[] = {nodes::aten_where_self_out, nodes::aten_add,     nodes::aten_mul,
-                                          nodes::aten_view,           nodes::aten_permute, nodes::aten_slice,
-                                          nodes::aten_expand,         nodes::aten_cat,     nodes::aten_minimum,
-                                          nodes::aten_maximum,        nodes::aten_div};
-    if (at->producer->op == "aten.log") return true;
+    constexpr std::string_view kPass[] = {nodes::aten_where_self_out,
+                                          nodes::aten_add,
+                                          nodes::aten_mul,
+                                          nodes::aten_view,
+                                          nodes::aten_permute,
+                                          nodes::aten_slice,
+                                          nodes::aten_expand,
+                                          nodes::aten_cat,
+                                          nodes::aten_minimum,
+                                          nodes::aten_maximum,
+                                          nodes::aten_div,
+                                          nodes::aten_flip,
+                                          nodes::aten_gather,
+                                          nodes::aten_pad,
+                                          nodes::aten_index_select,
+                                          nodes::aten_clone,
+                                          nodes::aten_repeat_interleave,
+                                          nodes::aten_scatter_src_out};
+    const bool pads = at->producer->op == nodes::aten_pad && at->producer->has("value") &&
+                      !std::isfinite(at->producer->number("value"));
+    if (at->producer->op == "aten.log" || pads) return true;
     if (std::ranges::find(kPass, at->producer->op) == std::end(kPass)) continue;
     for (ir::Value* input : at->producer->inputs()) pending.push_back(input);
   }

@@ -70,6 +70,10 @@ constexpr std::int32_t exponent_of(std::int32_t difference, std::int32_t multipl
   return Multiply(shift_left(difference, shift), multiplier);
 }
 
+// What a row's sum is at least, if its exponentials are some: that of 0, which every row has. Tables of a hostile
+// program have to be held to it, or shifts would be negative.
+inline constexpr std::uint32_t kLeastSum = 1U << (31 - kSumBits);
+
 // The factor that turns an exponential (Q0.31) into an output: scale, Q0.31, then a rounding shift.
 struct Normalizer {
   std::int32_t scale;

@@ -4,6 +4,7 @@
 // right.
 #include <arm_mve.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <iterator>
@@ -234,7 +235,7 @@ void execute_table(const void* plan) {
     const std::int32_t largest = largest_of_neighbours(row, p.row_size);
     const uint32x4_t top = vdupq_n_u32(static_cast<std::uint8_t>(largest));
     std::uint32_t sum = sum_by_table(p, row, top);
-    if (sum == 0) sum = 1;
+    sum = std::max(sum, kLeastSum);
     normalize_by_table(p, row, p.out + at, top,
                        normalizer_of<doubling_high_multiply>(sum, std::countl_zero(sum), p.halvings));
   });

@@ -82,7 +82,7 @@ void table_softmax_rows(const TablePlan& p) {
     for (std::uint32_t i = size; i > 0; --i, from += step) {
       sum += (static_cast<std::uint32_t>(exponential_of(*from)) + (1U << (kSumBits - 1))) >> kSumBits;
     }
-    if (sum == 0) sum = 1;  // no table of ours does that
+    sum = std::max(sum, kLeastSum);
     const Normalizer by = normalizer_of<Multiply>(sum, std::countl_zero(sum), halvings);
     const std::uint32_t half = by.shift > 31 ? 0 : 1U << (by.shift - 1);
     const std::int32_t shift = by.shift > 31 ? 31 : by.shift;

@@ -326,6 +326,23 @@ TEST(SoftmaxLoad, RejectsWhatItCannotCompute) {
   }
 }
 
+// Exponentials that no row can have, in the finest scale: as many places as there are to shift by are left.
+TEST(SoftmaxLoad, ComputesWithAnyTable) {
+  for (const std::int32_t entry : {0, 1, -1, INT32_MAX, INT32_MIN}) {
+    const std::vector<std::int32_t> entries(softmax::kDifferences, entry);
+    const std::vector<std::int8_t> row = {-128, 0, 127};
+    std::vector<std::int8_t> out(row.size());
+    softmax::reference(softmax::TablePlan{.input = row.data(),
+                                          .out = out.data(),
+                                          .exponentials = entries.data(),
+                                          .outer = 1,
+                                          .inner = 1,
+                                          .row_size = 3,
+                                          .halvings = softmax::kMostHalvings});
+    if (entry == 0) EXPECT_EQ(out, std::vector<std::int8_t>(3, -128));
+  }
+}
+
 TEST(SoftmaxLoad, RejectsScalesThatAreHalvedTooOften) {
   for (const std::int64_t halvings : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{8}, std::int64_t{9}}) {
     ir::Graph graph;

@@ -94,12 +94,14 @@ check_links() {
 
 # Every error that firmware can get is in the table that says what to do.
 check_errors() {
-  local error number
+  local error number last count=0
   sed -n '/^## Errors/,/^## /s/^| \([0-9][^|]*\) |.*/\1/p' docs/embedding.md | grep -oE '[0-9]{3}(–[0-9]{3})?' |
     sed 's/–/ /' | while read -r number last; do seq "$number" "${last:-$number}"; done >"$work/errors"
   while read -r error _ number; do
     grep -qx "$number" "$work/errors" || fail "docs/embedding.md: the table of errors has no $number, $error"
+    count=$((count + 1))
   done < <(grep -oE 'CORMORANT_[A-Z_]+ = [1-9][0-9]{2}\b' include/cormorant/types.h)
+  [ $count -gt 10 ] || fail "include/cormorant/types.h: the errors were not found"
 }
 
 rm -rf "$work/tutorial"

@@ -54,6 +54,9 @@ for name in "$@"; do
     trap)
       build gcc m3 -mno-unaligned-access -DCORMORANT_TRAP_UNALIGNED=1
       check trap gcc cortex-m3 portable_convolutions float_keyword_net_portable
+      # That it traps at all: what copies unaligned bytes must not get through.
+      ! "$program" run "$root/tests/executorch/portable_places.pte" --target=cortex-m3 --quiet \
+          --input "$root/tests/executorch/portable_places.in.npy" >"$work/log" 2>&1 || fail "trap: nothing is trapped"
       ;;
     *) echo "error: no case '$name'" >&2; exit 2 ;;
   esac

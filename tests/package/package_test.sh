@@ -59,9 +59,11 @@ echo "zoo"
 grep -q "the zoo has digits;" "$work/log" || { cat "$work/log"; fail "the zoo is not the installed one"; }
 if [ "$1" = --prefix ]; then
   for binary in bin/cormorant bin/cormorant-glue lib/cormorant/libcormorant_count.so; do
+    [ -f "$work/moved/$binary" ] || fail "$binary is not installed"
     ! grep -qF "$root" "$work/moved/$binary" || fail "$binary contains $root"
   done
   for archive in "$work"/moved/lib/cormorant/target/*/*/lib*.a; do
+    [ -f "$archive" ] || fail "no archives are installed"
     ! grep -qF "$root" "$archive" || fail "${archive#"$work/moved/"} contains $root"
   done
 fi

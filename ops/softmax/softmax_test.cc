@@ -328,7 +328,7 @@ TEST(SoftmaxLoad, RejectsWhatItCannotCompute) {
 
 // Exponentials that no row can have, in the finest scale: as many places as there are to shift by are left.
 TEST(SoftmaxLoad, ComputesWithAnyTable) {
-  for (const std::int32_t entry : {0, 1, -1, INT32_MAX, INT32_MIN}) {
+  for (const std::int32_t entry : {0, 1, 40960, -1, INT32_MAX, INT32_MIN}) {
     const std::vector<std::int32_t> entries(softmax::kDifferences, entry);
     const std::vector<std::int8_t> row = {-128, 0, 127};
     std::vector<std::int8_t> out(row.size());
@@ -340,6 +340,7 @@ TEST(SoftmaxLoad, ComputesWithAnyTable) {
                                           .row_size = 3,
                                           .halvings = softmax::kMostHalvings});
     if (entry == 0) EXPECT_EQ(out, std::vector<std::int8_t>(3, -128));
+    if (entry == 40960) EXPECT_EQ(out, std::vector<std::int8_t>(3, -127));  // 1.25 of 2^15, as if 0 were among them
   }
 }
 

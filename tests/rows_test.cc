@@ -345,23 +345,29 @@ TEST(Rows, TakeThePlaceOfThoseThatHaveBeenRead) {
   EXPECT_LE(shared, 4U * 4 * 8);
 }
 
+// By weights at random, with a result of the image's size.
+ir::Value* convolved(ir::Graph& graph, ir::Value* value, std::mt19937& random, std::int64_t outputs,
+                     std::int64_t kernel, bool depthwise) {
+  const ir::Shape shape = value->type.shape;
+  ir::Value* weight = conformance::int8_weights(graph, {outputs, depthwise ? 1 : shape[1], kernel, kernel}, 0, random);
+  return add_quantized(graph, "aten.conv2d",
+                       {{"input", value},
+                        {"weight", weight},
+                        {"bias", conformance::int32_bias(graph, value, weight, random)},
+                        {"stride", Dims{1, 1}},
+                        {"padding", Dims{kernel / 2, kernel / 2}},
+                        {"dilation", Dims{1, 1}},
+                        {"groups", depthwise ? outputs : std::int64_t{1}}},
+                       {1, outputs, shape[2], shape[3]}, 0.2, 1);
+}
+
 // Four channels become more, which are convolved one by one, and four again.
 ir::Graph expanded(std::int64_t height, std::int64_t width, std::int64_t hidden) {
   ir::Graph graph;
   std::mt19937 random(1);
   ir::Value* value = conformance::int8_input(graph, {1, 4, height, width}, 0.1, 0);
   const auto convolve = [&](std::int64_t outputs, std::int64_t kernel, bool depthwise) {
-    ir::Value* weight =
-        conformance::int8_weights(graph, {outputs, depthwise ? 1 : value->type.shape[1], kernel, kernel}, 0, random);
-    value = add_quantized(graph, "aten.conv2d",
-                          {{"input", value},
-                           {"weight", weight},
-                           {"bias", conformance::int32_bias(graph, value, weight, random)},
-                           {"stride", Dims{1, 1}},
-                           {"padding", Dims{kernel / 2, kernel / 2}},
-                           {"dilation", Dims{1, 1}},
-                           {"groups", depthwise ? outputs : std::int64_t{1}}},
-                          {1, outputs, height, width}, 0.2, 1);
+    value = convolved(graph, value, random, outputs, kernel, depthwise);
   };
   convolve(hidden, 1, false);
   convolve(hidden, 3, true);
@@ -406,17 +412,7 @@ ir::Graph summed(std::int64_t size, bool is_expanded) {
   std::mt19937 random(1);
   ir::Value* value = conformance::int8_input(graph, {1, 16, size, size}, 0.1, 0);
   const auto convolve = [&](std::int64_t outputs, std::int64_t kernel, bool depthwise) {
-    ir::Value* weight =
-        conformance::int8_weights(graph, {outputs, depthwise ? 1 : value->type.shape[1], kernel, kernel}, 0, random);
-    value = add_quantized(graph, "aten.conv2d",
-                          {{"input", value},
-                           {"weight", weight},
-                           {"bias", conformance::int32_bias(graph, value, weight, random)},
-                           {"stride", Dims{1, 1}},
-                           {"padding", Dims{kernel / 2, kernel / 2}},
-                           {"dilation", Dims{1, 1}},
-                           {"groups", depthwise ? outputs : std::int64_t{1}}},
-                          {1, outputs, size, size}, 0.2, 1);
+    value = convolved(graph, value, random, outputs, kernel, depthwise);
   };
   convolve(is_expanded ? 64 : 16, 1, false);
   if (is_expanded) {

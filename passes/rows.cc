@@ -48,6 +48,11 @@ ir::TensorType with_height(ir::TensorType type, std::int64_t rows) {
   return type;
 }
 
+// The newest row that a batch of `size` looks at, the first of whose rows is `above` rows above the image.
+std::int64_t newest_row(const Rows::Read& read, std::int64_t size, std::int64_t above) {
+  return read.stride * (size - 1 - above) - read.top + read.reach - 1;
+}
+
 }  // namespace
 
 Rows::Rows(ir::Graph& graph, Isa isa) : graph_(graph), isa_(isa) {
@@ -277,16 +282,59 @@ Rows::Batches Rows::batches_of(std::size_t first, std::size_t last, const std::v
   return batches;
 }
 
+std::int64_t Rows::slack_of(const Group& group, std::size_t v) const {
+  const Value& value = group.values[v];
+  if (!value.unit || value.is_sum || value.is_collected) return 0;
+  std::optional<std::int64_t> slack;
+  for (const Value& reader : group.values) {
+    if (!reader.unit || *reader.unit <= *value.unit) continue;
+    const std::vector<Group::Window>& windows = group.windows[*reader.unit - group.first];
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      if (windows[i].value != v) continue;
+      const Read& read = units_[*reader.unit].reads[i];
+      if (read.is_mean) return 0;
+      const std::int64_t row = newest_row(read, reader.batch, reader.above);
+      const std::int64_t due = value.start + value.period * divide_down(row + value.above, value.batch);
+      slack = std::min(slack.value_or(reader.start - due), reader.start - due);
+    }
+  }
+  return slack.value_or(0);
+}
+
 std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
                                        const std::vector<std::int64_t>& wanted) const {
+  std::optional<Group> best = group_with({}, first, last, strips, wanted);
+  if (!best || !strips.empty()) return best;
+  const auto bytes_of_slabs = [](const Group& group) {
+    std::int64_t bytes = 0;
+    for (const Value& value : group.values) bytes += value.slab_rows * value.row_bytes;
+    return bytes;
+  };
+  // The last ones first: a unit that is late may let others wait.
+  Delays delays;
+  for (std::size_t v = best->values.size(); v-- > 0;) {
+    const std::int64_t slack = slack_of(*best, v);
+    if (slack <= 0) continue;
+    Delays more = delays;
+    more[*best->values[v].unit] = slack;
+    std::optional<Group> later = group_with(more, first, last, strips, wanted);
+    // As many bytes, but for a part of a tick only, are fewer.
+    if (!later || later->values.size() != best->values.size()) continue;
+    const std::int64_t bytes = bytes_of_slabs(*best), then = bytes_of_slabs(*later);
+    if (then > bytes || (then == bytes && later->values[v].is_kept)) continue;
+    best = std::move(later);
+    delays = std::move(more);
+  }
+  return best;
+}
+
+std::optional<Rows::Group> Rows::group_with(const Delays& delays, std::size_t first, std::size_t last,
+                                            const std::vector<Strips>& strips,
+                                            const std::vector<std::int64_t>& wanted) const {
   Group group{.first = first, .last = last, .values = {}, .windows = {}};
   std::vector<Value>& values = group.values;
   std::unordered_map<const ir::Value*, std::size_t> known;
   const Batches batches = batches_of(first, last, strips, wanted);
-  // The newest row that a batch of `size` looks at, the first of whose rows is `above` rows above the image.
-  const auto newest_row = [](const Read& read, std::int64_t size, std::int64_t above) {
-    return read.stride * (size - 1 - above) - read.top + read.reach - 1;
-  };
   // Rows of a value after `row` when `batch` is the newest.
   const auto lag_of = [](const Value& value, std::int64_t batch, std::int64_t row) {
     return value.batch * (batch + 1) - 1 - value.above - row;
@@ -354,6 +402,7 @@ std::optional<Rows::Group> Rows::group(std::size_t first, std::size_t last, cons
       own.period = *period;
       own.start = *start;
     }
+    if (const auto delay = delays.find(u); delay != delays.end() && own.period != 0) own.start += delay->second;
     for (const Read& read : reads) {  // values from outside are fed when they are needed
       if (known.contains(read.image)) continue;
       Value fed{.image = read.image,

@@ -8,6 +8,9 @@
 //
 //   start of the result = start + period · (reach − 1 − top)        period of the result = period · stride
 //
+// Where its own readers wait for something else, it may start that much later: then its rows need not be kept, but more
+// of its operands' rows may have to be (a shortcut beside two convolutions: what it reads is there anyway).
+//
 // If a reader waits for another operand (a residual connection), its row is by then `lag` rows above the newest, so the
 // slab has reach + lag rows. All of this is exact: nothing is computed twice, and nothing stalls.
 //
@@ -138,6 +141,12 @@ class Rows {
   [[nodiscard]] Read read_of(const Strips& strips) const;
   // For the images that a group computes or is fed with.
   using Batches = std::unordered_map<const ir::Value*, std::int64_t>;
+  using Delays = std::unordered_map<std::size_t, std::int64_t>;  // of units, in ticks
+  [[nodiscard]] std::optional<Group> group_with(const Delays& delays, std::size_t first, std::size_t last,
+                                                const std::vector<Strips>& strips,
+                                                const std::vector<std::int64_t>& wanted) const;
+  // The ticks that all readers of a value wait for something else.
+  [[nodiscard]] std::int64_t slack_of(const Group& group, std::size_t value) const;
   [[nodiscard]] Batches batches_of(std::size_t first, std::size_t last, const std::vector<Strips>& strips,
                                    const std::vector<std::int64_t>& wanted) const;
   [[nodiscard]] bool is_stage_of_strips(std::size_t unit) const;

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <span>
+#include <utility>
 
 #include "base/diagnostic.h"
 #include "compiler/compile.h"
@@ -33,8 +34,9 @@ namespace {
 using conformance::add_quantized;
 using Dims = std::vector<std::int64_t>;
 
-// What random networks have: a leaky ReLU after convolutions, or windows averaged instead of their maxima.
-enum class Kind : std::uint8_t { plain, sloped, averaged };
+// What random networks have: a leaky ReLU after convolutions, windows averaged instead of their maxima, or convolutions
+// beside others, whose results are added.
+enum class Kind : std::uint8_t { plain, sloped, averaged, branched };
 
 // A chain of layers with residual connections, at random.
 class Network {
@@ -135,6 +137,19 @@ class Network {
   void activate() { value_ = add_quantized(graph, "aten.hardswish", {{"self", value_}}, shape(), 0.05, -10); }
   void add_block() {
     ir::Value* skip = value_;
+    if (kind_ == Kind::branched) {
+      const std::int64_t outputs = 4 * one_of({1, 2, 4}), stride = one_of({1, 2});
+      convolve_by(outputs, one_of({3, 5}), stride);
+      if (random_() % 2 != 0) keep_size(outputs, false);
+      ir::Value* const main = value_;
+      value_ = skip;
+      convolve_by(outputs, 1, stride);
+      if (random_() % 4 == 0) activate();
+      const ir::Shape shape = main->type.shape;
+      value_ = add_quantized(graph, "aten.add", {{"self", value_}, {"other", main}, {"alpha", std::int64_t{1}}}, shape,
+                             0.1, 4);
+      return;
+    }
     const std::int64_t channels = shape()[1];
     const ir::Shape before = shape();
     if (random_() % 2 != 0) convolve(8, 1, 1, 1, false);
@@ -144,6 +159,20 @@ class Network {
     if (shape() != before) return;
     value_ = add_quantized(graph, "aten.add", {{"self", skip}, {"other", value_}, {"alpha", std::int64_t{1}}}, before,
                            0.1, 4);
+  }
+  void convolve_by(std::int64_t outputs, std::int64_t kernel, std::int64_t stride) {
+    const auto size = [&](std::int64_t in) { return (in - 1) / stride + 1; };
+    ir::Value* weight = conformance::int8_weights(graph, {outputs, shape()[1], kernel, kernel}, 0, random_);
+    ir::Value* bias = conformance::int32_bias(graph, value_, weight, random_, 3000);
+    value_ = add_quantized(graph, "aten.conv2d",
+                           {{"input", value_},
+                            {"weight", weight},
+                            {"bias", bias},
+                            {"stride", Dims{stride, stride}},
+                            {"padding", Dims{kernel / 2, kernel / 2}},
+                            {"dilation", Dims{1, 1}},
+                            {"groups", std::int64_t{1}}},
+                           {1, outputs, size(shape()[2]), size(shape()[3])}, 0.07, 5);
   }
   void keep_size(std::int64_t channels, bool depthwise) {
     ir::Value* weight = conformance::int8_weights(graph, {channels, depthwise ? 1 : channels, 3, 3}, 0, random_);
@@ -292,6 +321,26 @@ TEST(Rows, AverageTheirWindows) {
     }
   }
   EXPECT_GT(averaged, 0U);
+}
+
+// A shortcut is computed when the other branch has caught up.
+TEST(Rows, WaitForWhatTheyAreAddedTo) {
+  const Target target = parse_target("cortex-m4");
+  ExecuteOn board;
+  board.target = target;
+  std::size_t groups = 0;
+  for (unsigned seed = 1; seed <= tests::seeds(24, 6); ++seed) {
+    SCOPED_TRACE(seed);
+    const Result whole = compile_and_run(seed, Cuts::none, target, {}, compiler::Io::int8, Kind::branched);
+    for (const Cuts cuts : {Cuts::few, Cuts::random, Cuts::batches, Cuts::fed}) {
+      const bool on_board = seed == 1 && cuts != Cuts::random;
+      const Result by_rows =
+          compile_and_run(seed, cuts, target, on_board ? board : ExecuteOn{}, compiler::Io::int8, Kind::branched);
+      EXPECT_TRUE(whole.outputs == by_rows.outputs);
+      groups += by_rows.groups;
+    }
+  }
+  EXPECT_GT(groups, 0U);
 }
 
 // What begins when the first rows of the input have been read takes their place: the sums of a mean, and scratch.
@@ -583,8 +632,14 @@ class Layers {
  public:
   explicit Layers(std::int64_t size) { value = conformance::int8_input(graph, {1, 3, size, size}, 0.02, 0); }
 
-  void convolve(std::int64_t outputs, std::int64_t kernel, std::int64_t stride, bool depthwise, int zero) {
+  void convolve(std::int64_t outputs, std::int64_t kernel, std::int64_t stride, bool depthwise, int zero,
+                bool pads_at_the_end = false) {
     const ir::Shape shape = value->type.shape;
+    if (pads_at_the_end) {
+      const ir::QuantParams quant = *value->type.quant;
+      value = add_quantized(graph, "aten.pad", {{"self", value}, {"pad", Dims{0, 1, 0, 1}}, {"value", 0.0}},
+                            {1, shape[1], shape[2] + 1, shape[3] + 1}, quant.scale(), quant.zero_point());
+    }
     ir::Value* weight =
         conformance::int8_weights(graph, {outputs, depthwise ? 1 : shape[1], kernel, kernel}, 0, random_);
     value = add_quantized(graph, "aten.conv2d",
@@ -592,7 +647,7 @@ class Layers {
                            {"weight", weight},
                            {"bias", conformance::int32_bias(graph, value, weight, random_, 1000)},
                            {"stride", Dims{stride, stride}},
-                           {"padding", Dims{kernel / 2, kernel / 2}},
+                           {"padding", pads_at_the_end ? Dims{0, 0} : Dims{kernel / 2, kernel / 2}},
                            {"dilation", Dims{1, 1}},
                            {"groups", depthwise ? outputs : std::int64_t{1}}},
                           {1, outputs, (shape[2] - 1) / stride + 1, (shape[3] - 1) / stride + 1}, 0.06, zero);
@@ -638,6 +693,36 @@ class Layers {
  private:
   std::mt19937 random_{1};
 };
+
+// MLPerf Tiny's image classifier: convolutions beside others, and images that get another row at the end.
+ir::Graph resnet8() {
+  Layers layers(32);
+  layers.convolve(16, 3, 1, false, -128);
+  for (const std::int64_t channels : {16, 32, 64}) {
+    ir::Value* skip = layers.value;
+    const std::int64_t stride = channels == 16 ? 1 : 2;
+    layers.convolve(channels, 3, stride, false, -128, stride == 2);
+    layers.convolve(channels, 3, 1, false, 3);
+    ir::Value* const main = std::exchange(layers.value, skip);
+    if (stride == 2) layers.convolve(channels, 1, stride, false, -17);
+    skip = std::exchange(layers.value, main);
+    layers.add(skip);
+  }
+  layers.mean();
+  layers.graph.add_output(layers.value);
+  return std::move(layers.graph);
+}
+
+TEST(Rows, KeepNoMoreOfAShortcutThanIsNeeded) {
+  for (const bool feed : {true, false}) {
+    ir::Graph graph = resnet8();
+    compiler::Options options = options_for(parse_target("cortex-m4"), feed);
+    if (!feed) options.rows = compiler::RowsOptions{};
+    compiler::Compilation compilation(graph, options);
+    compilation.quantize();
+    EXPECT_LE(compiler::arena_bytes(compilation.finish().facts), feed ? 16200 : 17700);
+  }
+}
 
 // With a percentage of the channels.
 ir::Graph mobilenet_v2(std::int64_t size, std::int64_t percentage, std::int64_t classes) {

@@ -68,11 +68,11 @@ extern "C" void cormorant_depthwise_pixel_dsp_wide(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_3x3_positive_dsp_wide(const DepthwisePixel* pixel);  // nine taps, positive only
 extern "C" void cormorant_depthwise_pixel_thumb2(const DepthwisePixel* pixel);           // not for ARMv6-M
 extern "C" void cormorant_depthwise_pixel_small_v6m(const DepthwisePixel* pixel);        // sums below kSmallSumV6m
-// The same for Rounding::both.
-extern "C" void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* pixel);
-extern "C" void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* pixel);
-extern "C" void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* pixel);
-// The same with slopes, for all but Rounding::general.
+// The same for all of Rounding.
+extern "C" void cormorant_depthwise_pixel_any_dsp(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_any_thumb2(const DepthwisePixel* pixel);
+extern "C" void cormorant_depthwise_pixel_any_v6m(const DepthwisePixel* pixel);
+// The same with slopes.
 extern "C" void cormorant_depthwise_pixel_prelu_dsp(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_prelu_thumb2(const DepthwisePixel* pixel);
 extern "C" void cormorant_depthwise_pixel_prelu_v6m(const DepthwisePixel* pixel);

@@ -144,20 +144,29 @@ namespace cormorant::conv {
   "ssat r3, #8, r3, asr #1\n"         \
   "strb r3, [lr, #3]\n"               \
   "strb r0, [lr], #4\n"
-// Channels that shift left (conv_gemm_dsp.cc) are recognized by their shift, which is `at` bytes before the next block.
-#define RESULT_left(sum, multiplier, at) \
-  "ldrb r10, [r12, #-" at "]\n"       \
-  "cmp r10, #0\n"                     \
-  "it eq\n"                           \
-  "moveq r10, #1\n"                   \
+// Any sum and any shift (conv_gemm_dsp.cc), for blocks that are marked: the shifts to the left, which the last four bytes
+// before r12 hold, have marks above them. The shifts to the right, less one modulo 256, are taken modulo 32.
+#define SHIFTS_any                    \
+  "and r9, r9, #0x1f1f1f1f\n"         \
+  "asr r4, r4, #1\n"                  \
+  "add r9, r9, #0x01010101\n"         \
+  "and r9, r9, #0x1f1f1f1f\n"
+#define STORED_any(sum)               \
+  "adds r10, r10, r10\n"              \
+  "adc " sum ", " sum ", " sum "\n"   \
+  "add " sum ", " sum ", r10, lsr #31\n" \
+  "adds " sum ", " sum ", " sum ", asr #31\n" \
+  "asrs " sum ", " sum ", r9\n"       \
+  "adc " sum ", " sum ", r4\n"        \
+  "lsr r9, r9, #8\n"                  \
+  "ssat " sum ", #8, " sum "\n"       \
+  "strb " sum ", [lr], #1\n"
+#define RESULT_any(sum, multiplier, lane) \
+  "ldrb r10, [r12, #-4+" lane "]\n"   \
+  "and r10, r10, #31\n"               \
   "lsl " sum ", " sum ", r10\n"       \
-  "smmulr " sum ", " sum ", " multiplier "\n" \
-  "it ne\n"                           \
-  "lslne " sum ", " sum ", #1\n"      \
-  "lsl r10, r4, r9\n"                 \
-  "add " sum ", " sum ", " sum ", asr #31\n" \
-  "add " sum ", " sum ", r10\n"       \
-  STORED(sum)
+  "smull r10, " sum ", " sum ", " multiplier "\n" \
+  STORED_any(sum)
 // Wide weights and biases are doubled, hence so are their sums.
 #define RESULT_wide(sum, multiplier)  \
   "lsl r10, r4, r9\n"                 \
@@ -194,14 +203,15 @@ namespace cormorant::conv {
 
 #define FOUR(RESULT)                  \
   RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
-#define FOUR_OF_BOTH(STRAIGHT)        \
+#define FOUR_OF_ANY(STRAIGHT, RESULT) \
   "ldr r10, [r12, #-4]\n"             \
   "cmp r10, #0\n"                     \
   "bne 6f\n"                          \
   STRAIGHT                            \
   "b 7f\n"                            \
   "6:\n"                              \
-  RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
+  SHIFTS_any                          \
+  RESULT("r0", "r5", "0") RESULT("r1", "r6", "1") RESULT("r2", "r7", "2") RESULT("r3", "r8", "3") \
   "7:\n"
 
 // With slopes: sums below zero have other multipliers, which follow the shifts. Those may be negative, so that ties are
@@ -217,9 +227,19 @@ namespace cormorant::conv {
   "cmp " sum ", #0\n"                 \
   "it lt\n"                           \
   "ldrlt " multiplier ", [r12, #" at "]\n"
+// What decides is the sign of what is multiplied.
+#define RESULT_any_prelu(sum, multiplier, lane) \
+  "ldrb r10, [r12, #-4+" lane "]\n"   \
+  "and r10, r10, #31\n"               \
+  "lsls " sum ", " sum ", r10\n"      \
+  "ite mi\n"                          \
+  "ldrmi r10, [r12, #4*" lane "]\n"   \
+  "ldrpl r10, [r12, #-24+4*" lane "]\n" \
+  "smull r10, " sum ", " sum ", r10\n" \
+  STORED_any(sum)
 #define FOUR_prelu                    \
   BY_SIGN("r0", "r5", "0") BY_SIGN("r1", "r6", "4") BY_SIGN("r2", "r7", "8") BY_SIGN("r3", "r8", "12") \
-  FOUR_OF_BOTH(FOUR(RESULT_prelu))    \
+  FOUR_OF_ANY(FOUR(RESULT_prelu), RESULT_any_prelu) \
   "add r12, r12, #16\n"
 
 #define DEPTHWISE(TAPS, RESULTS)      \
@@ -260,8 +280,8 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_dsp(const Depth
   asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_bytes));
 }
 
-extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_dsp(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_OF_BOTH(FOUR_bytes)));
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_any_dsp(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(ALL_TAPS(PAIR_bytes, TAP_bytes), FOUR_OF_ANY(FOUR_bytes, RESULT_any)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_dsp(const DepthwisePixel* /*pixel*/) {

@@ -23,7 +23,7 @@ inline void depthwise_pixel_plain(const DepthwisePixel& p, std::uint32_t first, 
     }
     const auto* multipliers = reinterpret_cast<const std::int32_t*>(weights + kBytes * p.tap_count);
     const auto* shifts = reinterpret_cast<const std::int8_t*>(multipliers + 4);
-    const std::int32_t shift = shifts[lane] + shifts[4 + lane];
+    const std::int32_t shift = shifts[lane] + (shifts[4 + lane] & 31);  // above it are marks
     const std::int32_t value =
         (kHasSlopes ? requantize_by_sign(sum / kScale, multipliers[lane], multipliers[6 + lane], shift)
                     : requantize_for_cpu(sum / kScale, multipliers[lane], shift)) +

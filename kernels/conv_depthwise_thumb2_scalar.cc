@@ -45,35 +45,40 @@ namespace cormorant::conv {
   "ssat " sum ", #8, " sum ", asr #1\n" \
   "strb " sum ", [lr], #1\n"
 
-// Channels that shift left, see conv_depthwise_dsp.cc.
-#define RESULT_left(sum, multiplier, at) \
-  "ldrb r10, [r12, #-" at "]\n"       \
-  "cmp r10, #0\n"                     \
-  "it eq\n"                           \
-  "moveq r10, #1\n"                   \
+// Any sum and any shift, for blocks that are marked; see conv_depthwise_dsp.cc.
+#define SHIFTS_any                    \
+  "and r9, r9, #0x1f1f1f1f\n"         \
+  "asr r4, r4, #1\n"                  \
+  "add r9, r9, #0x01010101\n"         \
+  "and r9, r9, #0x1f1f1f1f\n"
+#define STORED_any(sum)               \
+  "adds r10, r10, r10\n"              \
+  "adc " sum ", " sum ", " sum "\n"   \
+  "add " sum ", " sum ", r10, lsr #31\n" \
+  "adds " sum ", " sum ", " sum ", asr #31\n" \
+  "asrs " sum ", " sum ", r9\n"       \
+  "adc " sum ", " sum ", r4\n"        \
+  "lsr r9, r9, #8\n"                  \
+  "ssat " sum ", #8, " sum "\n"       \
+  "strb " sum ", [lr], #1\n"
+#define RESULT_any(sum, multiplier, lane) \
+  "ldrb r10, [r12, #-4+" lane "]\n"   \
+  "and r10, r10, #31\n"               \
   "lsl " sum ", " sum ", r10\n"       \
   "smull r10, " sum ", " sum ", " multiplier "\n" \
-  "add " sum ", " sum ", r10, lsr #31\n" \
-  "it ne\n"                           \
-  "lslne " sum ", " sum ", #1\n"      \
-  "lsl r10, r4, r9\n"                 \
-  "add " sum ", " sum ", " sum ", asr #31\n" \
-  "add " sum ", " sum ", r10\n"       \
-  "asr " sum ", " sum ", r9\n"        \
-  "lsr r9, r9, #8\n"                  \
-  "ssat " sum ", #8, " sum ", asr #1\n" \
-  "strb " sum ", [lr], #1\n"
+  STORED_any(sum)
 
 #define FOUR                          \
   RESULT("r0", "r5") RESULT("r1", "r6") RESULT("r2", "r7") RESULT("r3", "r8")
-#define FOUR_OF_BOTH                  \
+#define FOUR_OF_ANY(RESULT)           \
   "ldr r10, [r12, #-4]\n"             \
   "cmp r10, #0\n"                     \
   "bne 6f\n"                          \
   FOUR                                \
   "b 7f\n"                            \
   "6:\n"                              \
-  RESULT_left("r0", "r5", "4") RESULT_left("r1", "r6", "3") RESULT_left("r2", "r7", "2") RESULT_left("r3", "r8", "1") \
+  SHIFTS_any                          \
+  RESULT("r0", "r5", "0") RESULT("r1", "r6", "1") RESULT("r2", "r7", "2") RESULT("r3", "r8", "3") \
   "7:\n"
 
 // With slopes: sums below zero have other multipliers, which follow the shifts.
@@ -81,9 +86,19 @@ namespace cormorant::conv {
   "cmp " sum ", #0\n"                 \
   "it lt\n"                           \
   "ldrlt " multiplier ", [r12, #" at "]\n"
+// What decides is the sign of what is multiplied.
+#define RESULT_any_prelu(sum, multiplier, lane) \
+  "ldrb r10, [r12, #-4+" lane "]\n"   \
+  "and r10, r10, #31\n"               \
+  "lsls " sum ", " sum ", r10\n"      \
+  "ite mi\n"                          \
+  "ldrmi r10, [r12, #4*" lane "]\n"   \
+  "ldrpl r10, [r12, #-24+4*" lane "]\n" \
+  "smull r10, " sum ", " sum ", r10\n" \
+  STORED_any(sum)
 #define FOUR_prelu                    \
   BY_SIGN("r0", "r5", "0") BY_SIGN("r1", "r6", "4") BY_SIGN("r2", "r7", "8") BY_SIGN("r3", "r8", "12") \
-  FOUR_OF_BOTH                        \
+  FOUR_OF_ANY(RESULT_any_prelu)       \
   "add r12, r12, #16\n"
 
 #define DEPTHWISE(RESULTS)            \
@@ -132,8 +147,8 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_thumb2(const De
   asm volatile(DEPTHWISE(FOUR));
 }
 
-extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_thumb2(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(FOUR_OF_BOTH));
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_any_thumb2(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(FOUR_OF_ANY(RESULT_any)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_thumb2(const DepthwisePixel* /*pixel*/) {

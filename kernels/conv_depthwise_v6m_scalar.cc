@@ -33,31 +33,29 @@ namespace cormorant::conv {
   "strb r0, [r1, #" lane "]\n"
 #define RESULT_small(sum, lane) PARAMETERS(lane) CORMORANT_PIECES_V6M CORMORANT_REQUANTIZE_SMALL_V6M(sum) STORE(lane)
 
-// A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
-// Stack: 24 the shift to the left.
+// The same with the offset alone in r6. Above the shift to the left is the block's mark.
+#define PARAMETERS_any(lane)          \
+  "ldr r3, [sp, #20]\n"               \
+  "ldr r5, [r3, #4*" lane "]\n"       \
+  "movs r7, #16+" lane "\n"           \
+  "ldrsb r7, [r3, r7]\n"              \
+  "rsbs r7, r7, #0\n"                 \
+  "ldr r6, [sp, #12]\n"               \
+  "asrs r6, r6, #1\n"
 #define SHIFT_LEFT(lane)              \
   "ldrb r1, [r3, #20+" lane "]\n"     \
-  "str r1, [sp, #24]\n"               \
-  "subs r1, r1, #1\n"                 \
-  "bcc 6f\n"                          \
-  "lsls r0, r0, r1\n"                 \
-  "6:\n"
-#define DOUBLE                        \
-  "ldr r1, [sp, #24]\n"               \
-  "cmp r1, #0\n"                      \
-  "beq 6f\n"                          \
-  "lsls r0, r0, #1\n"                 \
-  "6:\n"
+  "lsls r1, r1, #27\n"                \
+  "lsrs r1, r1, #27\n"                \
+  "lsls r0, r0, r1\n"
 #define HALVES                        \
   "lsrs r4, r5, #16\n"                \
   "uxth r5, r5\n"
-#define RESULT_both(sum, lane) \
-  PARAMETERS(lane) HALVES CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT(lane), DOUBLE) STORE(lane)
+#define RESULT_any(sum, lane) PARAMETERS_any(lane) HALVES CORMORANT_REQUANTIZE_ANY_V6M(sum, SHIFT_LEFT(lane)) STORE(lane)
 
 // With slopes: sums below zero have other multipliers, which follow the shifts.
 #define SHIFT_LEFT_prelu(lane) SHIFT_LEFT(lane) CORMORANT_MULTIPLIER_V6M("20", "4*" lane, "24+4*" lane)
 #define RESULT_prelu(sum, lane) \
-  PARAMETERS(lane) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_LEFT_prelu(lane), DOUBLE) STORE(lane)
+  PARAMETERS_any(lane) CORMORANT_REQUANTIZE_ANY_V6M(sum, SHIFT_LEFT_prelu(lane)) STORE(lane)
 
 // `parameters` bytes follow a block's weights.
 #define DEPTHWISE(RESULT, parameters) \
@@ -126,8 +124,8 @@ extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_small_v6m(const
   asm volatile(DEPTHWISE(RESULT_small, "24"));
 }
 
-extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_both_v6m(const DepthwisePixel* /*pixel*/) {
-  asm volatile(DEPTHWISE(RESULT_both, "24"));
+extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_any_v6m(const DepthwisePixel* /*pixel*/) {
+  asm volatile(DEPTHWISE(RESULT_any, "24"));
 }
 
 extern "C" __attribute__((naked)) void cormorant_depthwise_pixel_prelu_v6m(const DepthwisePixel* /*pixel*/) {

@@ -39,6 +39,9 @@ struct Direct {
     const std::uint32_t magnitude = b < 0 ? 0U - static_cast<std::uint32_t>(b) : static_cast<std::uint32_t>(b);
     return magnitude + 256U * 128U * geometry.taps() * group_channels;
   }
+  [[nodiscard]] bool is_simple(std::uint32_t channel) const {
+    return is_simple_channel(largest_sum(channel), shifts[channel]);
+  }
 };
 inline constexpr std::uint32_t kLowestWeights = 0x80;             // added to a variant: some weight is −128
 inline constexpr std::uint32_t kLargestRepackedPatch = 1U << 15;  // so that largest_sum() fits 32 bits

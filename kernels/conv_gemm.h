@@ -72,8 +72,7 @@ extern "C" void cormorant_conv_gemm_prelu_dsp(const DspGemm* gemm);     // all o
 // The same with 16-bit weights.
 extern "C" void cormorant_conv_gemm_right_dsp_wide(const DspGemm* gemm);
 extern "C" void cormorant_conv_gemm_positive_dsp_wide(const DspGemm* gemm);
-// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what the assembly cannot
-// compute.
+// The same with the clamp, for any number of channels: documentation of the assembly, and for an odd last channel.
 void conv_gemm_dsp_plain(const DspGemm& gemm);
 void conv_gemm_prelu_dsp_plain(const DspGemm& gemm);
 void conv_gemm_dsp_wide_plain(const DspGemm& gemm);
@@ -92,10 +91,10 @@ struct ScalarGemm {
 // Channels in pairs; `channels` is even. Saturates, but does not clamp further. Not for ARMv6-M.
 extern "C" void cormorant_conv_gemm_right_scalar(const ScalarGemm* gemm);     // Rounding::right
 extern "C" void cormorant_conv_gemm_positive_scalar(const ScalarGemm* gemm);  // Rounding::positive
-extern "C" void cormorant_conv_gemm_both_scalar(const ScalarGemm* gemm);      // Rounding::both
+extern "C" void cormorant_conv_gemm_any_scalar(const ScalarGemm* gemm);       // all of them
 extern "C" void cormorant_conv_gemm_prelu_scalar(const ScalarGemm* gemm);     // all of them
-// Any rounding, and the clamp: documentation of the assembly, its test oracle, and for what the assembly cannot
-// compute.
+// The same with the clamp, for any number of channels: documentation of the assembly, for an odd last channel, and for
+// ARMv6-M.
 void conv_gemm_scalar_plain(const ScalarGemm& gemm);
 void conv_gemm_prelu_scalar_plain(const ScalarGemm& gemm);
 
@@ -113,10 +112,8 @@ struct V6mGemm {
 };
 // They only saturate.
 extern "C" void cormorant_conv_gemm_right_v6m(const V6mGemm* gemm);  // Rounding::right and positive
-extern "C" void cormorant_conv_gemm_both_v6m(const V6mGemm* gemm);   // Rounding::both
+extern "C" void cormorant_conv_gemm_any_v6m(const V6mGemm* gemm);    // all of them
 extern "C" void cormorant_conv_gemm_prelu_v6m(const V6mGemm* gemm);  // all of them
-void conv_gemm_v6m_plain(const V6mGemm& gemm);
-void conv_gemm_prelu_v6m_plain(const V6mGemm& gemm);
 
 // Without DSP, 1 channel × 4 pixels, two of them in a word: element k of pixels 0 and 1 as x + 2^16 · y, then that of
 // pixels 2 and 3. For weights of which no two neighbours (2 k and 2 k + 1) together exceed 255 in magnitude.
@@ -129,13 +126,11 @@ struct HalvesGemm {
   std::uint32_t channels;
   Output output;
 };
-// Any rounding except what is marked as general. They only saturate.
+// All of Rounding. They only saturate.
 extern "C" void cormorant_conv_gemm_halves_scalar(const HalvesGemm* gemm);  // Thumb-2
 extern "C" void cormorant_conv_gemm_halves_v6m(const HalvesGemm* gemm);     // ARMv6-M
 extern "C" void cormorant_conv_gemm_prelu_halves_scalar(const HalvesGemm* gemm);
 extern "C" void cormorant_conv_gemm_nibbles_scalar(const HalvesGemm* gemm);  // Thumb-2, weights of −8 … 7
 extern "C" void cormorant_conv_gemm_prelu_halves_v6m(const HalvesGemm* gemm);
-void conv_gemm_halves_plain(const HalvesGemm& gemm);
-void conv_gemm_prelu_halves_plain(const HalvesGemm& gemm);
 
 }  // namespace cormorant::conv

@@ -28,7 +28,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 // Registers: r0 r1 r2 sums of the first channel, r3 r4 r5 of the second; r6 r7 r8 patches; r9 r10 weights; r11 patches'
 // pointer; r12 stream; lr rounds left. Then: r6 multiplier, r7 shift, r8 rounding and offset, r9 r10 lr others, r11
 // record. Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16 record, 20 channels left, 24 2 · offset + 1, 28 quads, 32
-// whether channels may shift left, 36 from a record to the pointer to its weights.
+// whether rounding is general, 36 from a record to the pointer to its weights.
 
 // clang-format off
 
@@ -65,7 +65,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "ldr r10, [r12], #64\n"             \
   LOAD_LAST PRODUCTS("r9", "r10")
 
-// In: r1 patches, r4 quads, r8 whether channels may shift left. Out: r6 twice the rounds, one less in that case, r7
+// In: r1 patches, r4 quads, r8 whether rounding is general. Out: r6 twice the rounds, one less in that case, r7
 // from a record to the pointer to its weights.
 #define BEGIN_EIGHT(quad_shift, LAST, HEAD) \
   "add r6, r4, #3\n"                  \
@@ -213,22 +213,34 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "add " c ", " c ", r8\n"            \
   STORABLE(a, b, c)
 
-// A channel that shifts left does so by one more than its factor says, which is the doubling, and shifts right by 1; to
-// make up for that its product is doubled, unlike the others'. Then: r10 whether to double, lr the shift to the left.
-#define CHANNEL_both(lane, LAST)      \
-  "ldr r10, [sp, #24]\n"              \
-  CHANNEL(lane, LAST)                 \
+// Any sum and any shift: the product is doubled instead of the sum, in 64 bits, then rounded. ASRS leaves the last bit
+// that it shifted out in the carry, which rounds the shifted number; if the shift is zero, it leaves the carry of the
+// addition before, which undoes the lowering. Then: r8 offset, lr the shift to the left.
+#define CHANNEL_any(lane, LAST)       \
+  "ldrsb r7, [r11, #16+" lane "-" LAST "]\n" \
   "ldrsb lr, [r11, #18+" lane "-" LAST "]\n" \
-  "usat r10, #1, lr\n"                \
-  "rsb r9, r10, #1\n"                 \
-  "add lr, lr, r9\n"
-#define PRODUCT_both(sum)             \
-  "lsl " sum ", " sum ", lr\n"        \
-  "smmulr " sum ", " sum ", r6\n"     \
-  "lsl " sum ", " sum ", r10\n"
-#define RESULTS_both(a, b, c)         \
-  PRODUCT_both(a) PRODUCT_both(b) PRODUCT_both(c) \
-  LOWERED(a, b, c)
+  "ldr r6, [r11, #8+4*" lane "-" LAST "]\n" \
+  "rsb r7, r7, #0\n"
+#define DOUBLED(sum, low)             \
+  "adds " low ", " low ", " low "\n"  \
+  "adc " sum ", " sum ", " sum "\n"   \
+  "add " sum ", " sum ", " low ", lsr #31\n"
+#define SHIFTED(sum)                  \
+  "adds " sum ", " sum ", " sum ", asr #31\n" \
+  "asrs " sum ", " sum ", r7\n"       \
+  "adc " sum ", " sum ", r8\n"        \
+  "ssat " sum ", #8, " sum "\n"
+#define RESULTS_any(a, b, c)          \
+  "lsl " a ", " a ", lr\n"            \
+  "lsl " b ", " b ", lr\n"            \
+  "smull r9, " a ", " a ", r6\n"      \
+  "lsl " c ", " c ", lr\n"            \
+  "smull r10, " b ", " b ", r6\n"     \
+  DOUBLED(a, "r9")                    \
+  "smull r9, " c ", " c ", r6\n"      \
+  DOUBLED(b, "r10")                   \
+  DOUBLED(c, "r9")                    \
+  SHIFTED(a) SHIFTED(b) SHIFTED(c)
 
 // Wide weights and biases are doubled, hence so are their sums.
 #define RESULTS_positive_wide(a, b, c) \
@@ -245,7 +257,7 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
   "smmlar " c ", " c ", r6, r9\n"     \
   STORABLE(a, b, c)
 
-// With a multiplier for each sign. Then: lr, or r9 where channels shift left, is the one for sums below zero.
+// With a multiplier for each sign. Then: lr, or r9 for any shift, is the one for sums below zero.
 #define PRODUCT_prelu(sum)            \
   "adds " sum ", " sum ", " sum "\n"  \
   "ite mi\n"                          \
@@ -257,27 +269,26 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 #define RESULTS_prelu(a, b, c)        \
   PRODUCT_prelu(a) PRODUCT_prelu(b) PRODUCT_prelu(c) \
   LOWERED(a, b, c)
-#define PRODUCT_both_prelu(sum)       \
+#define CHANNEL_any_prelu(lane, LAST) \
+  CHANNEL_any(lane, LAST)             \
+  "ldr r9, [r11, #20+4*" lane "-" LAST "]\n"
+#define RESULT_any_prelu(sum)         \
   "lsls " sum ", " sum ", lr\n"       \
   "ite mi\n"                          \
-  "smmulrmi " sum ", " sum ", r9\n"   \
-  "smmulrpl " sum ", " sum ", r6\n"   \
-  "lsl " sum ", " sum ", r10\n"
-#define CHANNEL_both_prelu(lane, LAST) \
-  CHANNEL_both(lane, LAST)            \
-  "ldr r9, [r11, #20+4*" lane "-" LAST "]\n"
-#define RESULTS_both_prelu(a, b, c)   \
-  PRODUCT_both_prelu(a) PRODUCT_both_prelu(b) PRODUCT_both_prelu(c) \
-  LOWERED(a, b, c)
+  "smullmi r10, " sum ", " sum ", r9\n" \
+  "smullpl r10, " sum ", " sum ", r6\n" \
+  DOUBLED(sum, "r10") SHIFTED(sum)
+#define RESULTS_any_prelu(a, b, c) RESULT_any_prelu(a) RESULT_any_prelu(b) RESULT_any_prelu(c)
 
 #define SIX(CHANNEL, RESULTS, LAST)   \
   CHANNEL("0", LAST) RESULTS("r0", "r1", "r2") \
   CHANNEL("1", LAST) RESULTS("r3", "r4", "r5")
 
 #define SIMPLE(CHANNEL, RESULTS, LAST) SIX(CHANNEL, RESULTS, LAST) "9:\n"
-// Few channels shift in both directions; they share the loop of those that only shift right.
+// Few layers need it; they share the loop of those that only shift right.
 #define OTHERS(CHANNEL, RESULTS)      \
   "8:\n"                              \
+  "asr r8, r10, #1\n"                 \
   SIX(CHANNEL, RESULTS, BYTES_LAST_AT) \
   "b 9b\n"
 
@@ -340,12 +351,12 @@ static_assert(static_cast<int>(Rounding::right) == 1 && static_cast<int>(Roundin
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_dsp(const DspGemm* /*gemm*/) {
   asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, "20", BYTES_LOOP, ASK SIMPLE(CHANNEL, RESULTS_right, BYTES_LAST_AT),
-                    BYTES_ENTRIES OTHERS(CHANNEL_both, RESULTS_both)));
+                    BYTES_ENTRIES OTHERS(CHANNEL_any, RESULTS_any)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_dsp(const DspGemm* /*gemm*/) {
   asm volatile(GEMM(BEGIN_BYTES, BYTES_LAST_AT, "28", BYTES_LOOP, ASK SIMPLE(CHANNEL_prelu, RESULTS_prelu, BYTES_LAST_AT),
-                    BYTES_ENTRIES OTHERS(CHANNEL_both_prelu, RESULTS_both_prelu)));
+                    BYTES_ENTRIES OTHERS(CHANNEL_any_prelu, RESULTS_any_prelu)));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_dsp(const DspGemm* /*gemm*/) {

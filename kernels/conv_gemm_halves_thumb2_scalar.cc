@@ -21,9 +21,9 @@ static_assert(offsetof(HalvesGemm, channels) == 20 && offsetof(HalvesGemm, outpu
 static_assert(offsetof(HalvesGemm, output.rounding) == 36);
 
 // Registers: r0 … r3 sums; r4 … r7 patches of two elements; r8 r9 weights; r10 a sum in halves; r11 patches' pointer;
-// r12 stream; lr twice the rounds left, one less where channels may shift left. Then: r4 r5 results, r6 multiplier, r7
+// r12 stream; lr twice the rounds left, one less where rounding is general. Then: r4 r5 results, r6 multiplier, r7
 // shift, r8 rounding and offset, r10 out_step, r11 record, lr out. Stack: 0 out, 4 out_step, 8 patches, 12 rounds, 16
-// record, 20 channels left, 24 2 · offset + 1, 28 whether the number of fours is odd, 32 stream.
+// record, 20 channels left, 24 2 · offset + 1, 28 whether the number of fours is odd.
 
 // clang-format off
 #define TAKE_APART(both, half, low, high) \
@@ -48,36 +48,39 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
   TAKE_APART("r5", "r6", "r2", "r3")
 
 // See conv_gemm_thumb2_scalar.cc.
-#define RESULT(sum, BEFORE, AFTER)    \
-  BEFORE(sum)                         \
+#define RESULT_right(sum)             \
+  "lsl r4, " sum ", #1\n"             \
   "smull r5, r4, r4, r6\n"            \
   "add r4, r4, r5, lsr #31\n"         \
-  AFTER                               \
   "add r4, r4, r4, asr #31\n"         \
   "add r4, r4, r8\n"                  \
   "asr r4, r4, r7\n"                  \
   "ssat r4, #8, r4\n"                 \
   "strb r4, [lr]\n"                   \
   "add lr, lr, r10\n"
-#define DOUBLE(sum) "lsl r4, " sum ", #1\n"
-#define RESULT_right(sum) RESULT(sum, DOUBLE, "")
-#define SHIFT(sum) "lsl r4, " sum ", r9\n"
-#define RESULT_both(sum) RESULT(sum, SHIFT, "lsl r4, r4, r11\n")
 
-// With a multiplier for each sign: r12 is the one for sums below zero, and the stream waits on the stack.
+// Any sum and any shift, see conv_gemm_dsp.cc: r8 offset, r9 the shift to the left.
+#define SHIFTED                       \
+  "adds r5, r5, r5\n"                 \
+  "adc r4, r4, r4\n"                  \
+  "add r4, r4, r5, lsr #31\n"         \
+  "adds r4, r4, r4, asr #31\n"        \
+  "asrs r4, r4, r7\n"                 \
+  "adc r4, r4, r8\n"                  \
+  "ssat r4, #8, r4\n"                 \
+  "strb r4, [lr]\n"                   \
+  "add lr, lr, r10\n"
+#define RESULT_any(sum)               \
+  "lsl r4, " sum ", r9\n"             \
+  "smull r5, r4, r4, r6\n"            \
+  SHIFTED
+// With a multiplier for each sign: r11 is the one for sums below zero.
 #define RESULT_prelu(sum)             \
   "lsls r4, " sum ", r9\n"            \
   "ite mi\n"                          \
-  "smullmi r5, r4, r4, r12\n"         \
+  "smullmi r5, r4, r4, r11\n"         \
   "smullpl r5, r4, r4, r6\n"          \
-  "add r4, r4, r5, lsr #31\n"         \
-  "lsl r4, r4, r11\n"                 \
-  "add r4, r4, r4, asr #31\n"         \
-  "add r4, r4, r8\n"                  \
-  "asr r4, r4, r7\n"                  \
-  "ssat r4, #8, r4\n"                 \
-  "strb r4, [lr]\n"                   \
-  "add lr, lr, r10\n"
+  SHIFTED
 
 // `HEAD`: bytes of a record before its weights.
 #define GEMM(HEAD, RESULTS, REST)     \
@@ -146,27 +149,23 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
   "bmi 8f\n" /* the flags of SUBS */ \
   RESULT_right("r0") RESULT_right("r1") RESULT_right("r2") RESULT_right("r3") \
   "9:\n"
-// Channels that shift left, see conv_gemm_dsp.cc: r9 the shift, r11 whether the product is doubled.
 #define SHIFTS                        \
+  "ldr r8, [sp, #24]\n"               \
   "ldrsb r9, [r11, #9]\n"             \
-  "usat r11, #1, r9\n"                \
-  "rsb r4, r11, #1\n"                 \
-  "add r9, r9, r4\n"
-#define BOTH                          \
+  "asr r8, r8, #1\n"
+#define ANY                           \
   "8:\n"                              \
   SHIFTS                              \
-  RESULT_both("r0") RESULT_both("r1") RESULT_both("r2") RESULT_both("r3") \
+  RESULT_any("r0") RESULT_any("r1") RESULT_any("r2") RESULT_any("r3") \
   "b 9b\n"
 #define PRELU                         \
-  "str r12, [sp, #32]\n"              \
-  "ldr r12, [r11, #12]\n"             \
   SHIFTS                              \
-  RESULT_prelu("r0") RESULT_prelu("r1") RESULT_prelu("r2") RESULT_prelu("r3") \
-  "ldr r12, [sp, #32]\n"
+  "ldr r11, [r11, #12]\n"             \
+  RESULT_prelu("r0") RESULT_prelu("r1") RESULT_prelu("r2") RESULT_prelu("r3")
 
 // Eight elements with weights of −8 … 7. Registers: r0 … r3 sums, r4 … r7 patches of two elements, r8 r9 weights, r10 lr
 // sums in halves, r11 patches' pointer, r12 stream. Stack: as above, but 12 elements, 28 end of the weights, 32 whether
-// channels may shift left.
+// rounding is general.
 #define TWO_NIBBLES                   \
   "ldm r11!, {r4-r7}\n"               \
   "ldrsb r9, [r12, #1]\n"             \
@@ -241,14 +240,14 @@ static_assert(offsetof(HalvesGemm, output.rounding) == 36);
   CORMORANT_RELEASE("36")             \
   "pop {r4-r11, pc}\n"                \
   CORMORANT_CFI_LEFT                  \
-  BOTH
+  ANY
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_nibbles_scalar(const HalvesGemm* /*gemm*/) {
   asm volatile(GEMM_NIBBLES);
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_scalar(const HalvesGemm* /*gemm*/) {
-  asm volatile(GEMM("12", RIGHT, BOTH));
+  asm volatile(GEMM("12", RIGHT, ANY));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_halves_scalar(const HalvesGemm* /*gemm*/) {

@@ -18,11 +18,11 @@ static_assert(offsetof(HalvesGemm, out_step) == 12 && offsetof(HalvesGemm, eleme
               offsetof(HalvesGemm, channels) == 20);
 static_assert(offsetof(HalvesGemm, output.offset) == 24);
 
-// Most channels' sums are small, as their records say; the others share the loop of those that may shift left.
+// Most channels' sums are small, as their records say; the others may have any sum and shift.
 // Registers: r0 … r3 patches of two elements, r4 weight, r5 patches' pointer, r6 stream, r8 r9 r10 r7 sums, lr end of
 // the patches. Then: r8 … r11 sums, r12 out, lr out_step. Stack: 0 patches, 4 end of patches, 8 channels left, 12 2 ·
-// offset + 1, 16 out, 20 out_step, 28 record, 32 stream, 36 whether the number of
-// fours is odd, 40 and 44 shifts to the left.
+// offset + 1, 16 out, 20 out_step, 28 record, 32 stream, 36 whether the number of fours is odd, 40 the shift
+// to the left.
 
 // clang-format off
 #define TWO(first, second)            \
@@ -52,21 +52,20 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24);
   "strb r0, [r1]\n"                   \
   "add r12, r12, lr\n"
 #define RESULT_small(sum) CORMORANT_REQUANTIZE_SMALL_V6M(sum) STORE
-// See conv_gemm_v6m_scalar.cc.
-#define SHIFT_BY(at)                  \
-  "ldr r1, [sp, #" at "]\n"           \
+#define SHIFT                         \
+  "ldr r1, [sp, #40]\n"               \
   "lsls r0, r0, r1\n"
-#define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
+#define RESULT_any(sum) CORMORANT_REQUANTIZE_ANY_V6M(sum, SHIFT) STORE
 
 // With a multiplier for each sign.
-#define SHIFT_AND_CHOOSE SHIFT_BY("40") CORMORANT_MULTIPLIER_V6M("28", "4", "12")
-#define RESULT_prelu(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_AND_CHOOSE, SHIFT_BY("44")) STORE
+#define SHIFT_AND_CHOOSE SHIFT CORMORANT_MULTIPLIER_V6M("28", "4", "12")
+#define RESULT_prelu(sum) CORMORANT_REQUANTIZE_ANY_V6M(sum, SHIFT_AND_CHOOSE) STORE
 
 // `HEAD`: bytes of a record before its weights.
 #define GEMM(HEAD, RESULTS, REST)     \
   ".syntax unified\n"                 \
   CORMORANT_PUSH_R4_R11_LR_V6M        \
-  CORMORANT_RESERVE("48")             \
+  CORMORANT_RESERVE("44")             \
   "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */\
   "str r2, [sp]\n"                    \
   "str r3, [sp, #16]\n"               \
@@ -132,7 +131,7 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24);
   "b 1b\n"                            \
   "7:\n"                              \
   CORMORANT_CFI_LEAVING               \
-  CORMORANT_RELEASE("48")             \
+  CORMORANT_RELEASE("44")             \
   CORMORANT_POP_R4_R11_PC_V6M         \
   CORMORANT_CFI_LEFT                  \
   REST
@@ -146,22 +145,16 @@ static_assert(offsetof(HalvesGemm, output.offset) == 24);
   CORMORANT_PIECES_V6M                \
   FOUR(RESULT_small)                  \
   "4:\n"
-// A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
 #define SHIFTS                        \
-  "movs r1, #0\n"                     \
-  "cmp r2, #0\n"                      \
-  "beq 8f\n"                          \
-  "subs r2, r2, #1\n"                 \
-  "movs r1, #1\n"                     \
-  "8:\n"                              \
   "str r2, [sp, #40]\n"               \
-  "str r1, [sp, #44]\n"
+  "ldr r6, [sp, #12]\n"               \
+  "asrs r6, r6, #1\n"
 #define OTHERS                        \
   "6:\n"                              \
   "lsrs r4, r5, #16\n"                \
   "uxth r5, r5\n"                     \
   SHIFTS                              \
-  FOUR(RESULT_both)                   \
+  FOUR(RESULT_any)                    \
   "b 4b\n"
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_halves_v6m(const HalvesGemm* /*gemm*/) {
@@ -172,42 +165,5 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_halves_v6m(cons
   asm volatile(GEMM("16", SHIFTS FOUR(RESULT_prelu), ""));
 }
 // clang-format on
-
-namespace {
-
-template <bool kHasSlopes>
-inline void gemm_plain(const HalvesGemm& gemm) {
-  constexpr std::uint32_t kHead = kHasSlopes ? 16 : 12;
-  const std::uint8_t* stream = gemm.stream;
-  for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
-    const auto* record = reinterpret_cast<const std::int32_t*>(stream);
-    const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 8);
-    const auto* weights = reinterpret_cast<const std::int8_t*>(stream + kHead);
-    std::int32_t sums[4] = {record[0], record[0], record[0], record[0]};
-    const std::int32_t* x = gemm.patches;
-    for (std::uint32_t k = 0; k < gemm.elements; ++k, x += 2) {
-      const std::int32_t w = weights[k];
-      for (std::uint32_t i = 0; i < 4; i += 2) {
-        const auto low = static_cast<std::int16_t>(x[i / 2]);
-        sums[i] += low * w;
-        sums[i + 1] += ((x[i / 2] - low) >> 16) * w;
-      }
-    }
-    stream += kHead + gemm.elements;
-    std::int8_t* out = gemm.out + channel;
-    for (std::uint32_t i = 0; i < 4; ++i, out += gemm.out_step) {
-      const std::int32_t shift = shifts[0] + shifts[1];
-      const std::int32_t value = (kHasSlopes ? requantize_by_sign(sums[i], record[1], record[3], shift)
-                                             : requantize_for_cpu(sums[i], record[1], shift)) +
-                                 gemm.output.offset;
-      *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
-    }
-  }
-}
-
-}  // namespace
-
-void conv_gemm_halves_plain(const HalvesGemm& gemm) { gemm_plain<false>(gemm); }
-void conv_gemm_prelu_halves_plain(const HalvesGemm& gemm) { gemm_plain<true>(gemm); }
 
 }  // namespace cormorant::conv

@@ -22,8 +22,8 @@ static_assert(offsetof(MveGemm, out0) == 12 && offsetof(MveGemm, out1) == 16 && 
 static_assert(offsetof(MveGemm, blocks) == 24 && offsetof(MveGemm, pairs) == 28 && offsetof(MveGemm, in_step) == 32);
 static_assert(offsetof(MveGemm, out_step) == 36 && offsetof(MveGemm, output.offset) == 40);
 static_assert(offsetof(MveGemm, output.min) == 44 && offsetof(MveGemm, output.max) == 48);
-static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Rounding::general) == 0 &&
-              static_cast<int>(Rounding::right) == 1 && static_cast<int>(Rounding::positive) == 2);
+static_assert(offsetof(MveGemm, output.rounding) == 52 && static_cast<int>(Rounding::right) == 1 &&
+              static_cast<int>(Rounding::positive) == 2);
 
 // Registers: r0 r2 r4 r6 sums of pixel 0, r8 r10 r12 lr sums of pixel 1; r1 r3 outputs (narrowing stores need low
 // registers); r5 stream; r7 steps left; r9 r11 patches; q0 q1 patches, q3 q4 weights; q2 q3 results; q5 offset, q6 min,

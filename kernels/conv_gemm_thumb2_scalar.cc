@@ -61,39 +61,37 @@ static_assert(offsetof(ScalarGemm, channels) == 20 && offsetof(ScalarGemm, outpu
   "asr r9, r9, r7\n"                  \
   "ssat " sum ", #8, r9\n"
 
-// Channels that shift left, see conv_gemm_dsp.cc.
-#define CHANNEL_both(lane)            \
-  "ldr r10, [sp, #24]\n"              \
-  CHANNEL(lane)                       \
+// Any sum and any shift, see conv_gemm_dsp.cc. Then: r8 offset, lr the shift to the left.
+#define CHANNEL_any(lane)             \
+  "ldrsb r7, [r11, #16+" lane "]\n"   \
   "ldrsb lr, [r11, #18+" lane "]\n"   \
-  "usat r10, #1, lr\n"                \
-  "rsb r9, r10, #1\n"                 \
-  "add lr, lr, r9\n"
-#define RESULT_both(sum)              \
+  "ldr r6, [r11, #8+4*" lane "]\n"    \
+  "rsb r7, r7, #0\n"                  \
+  "asr r8, r10, #1\n"
+#define SHIFTED(sum)                  \
+  "adds r12, r12, r12\n"              \
+  "adc r9, r9, r9\n"                  \
+  "add r9, r9, r12, lsr #31\n"        \
+  "adds r9, r9, r9, asr #31\n"        \
+  "asrs r9, r9, r7\n"                 \
+  "adc r9, r9, r8\n"                  \
+  "ssat " sum ", #8, r9\n"
+#define RESULT_any(sum)               \
   "lsl r9, " sum ", lr\n"             \
   "smull r12, r9, r9, r6\n"           \
-  "add r9, r9, r12, lsr #31\n"        \
-  "lsl r9, r9, r10\n"                 \
-  "add r9, r9, r9, asr #31\n"         \
-  "add r9, r9, r8\n"                  \
-  "asr r9, r9, r7\n"                  \
-  "ssat " sum ", #8, r9\n"
+  SHIFTED(sum)
 
-// With a multiplier for each sign: r9 is the one for sums below zero.
+// With a multiplier for each sign: r10 is the one for sums below zero.
 #define CHANNEL_prelu(lane)           \
-  CHANNEL_both(lane)                  \
-  "ldr r9, [r11, #20+4*" lane "]\n"
+  "ldr r10, [sp, #24]\n"              \
+  CHANNEL_any(lane)                   \
+  "ldr r10, [r11, #20+4*" lane "]\n"
 #define RESULT_prelu(sum)             \
-  "lsls " sum ", " sum ", lr\n"       \
+  "lsls r9, " sum ", lr\n"            \
   "ite mi\n"                          \
-  "smullmi r12, " sum ", " sum ", r9\n" \
-  "smullpl r12, " sum ", " sum ", r6\n" \
-  "add " sum ", " sum ", r12, lsr #31\n" \
-  "lsl " sum ", " sum ", r10\n"       \
-  "add " sum ", " sum ", " sum ", asr #31\n" \
-  "add " sum ", " sum ", r8\n"        \
-  "asr " sum ", " sum ", r7\n"        \
-  "ssat " sum ", #8, " sum "\n"
+  "smullmi r12, r9, r9, r10\n"        \
+  "smullpl r12, r9, r9, r6\n"         \
+  SHIFTED(sum)
 
 // `HEAD`: bytes of a record before its weights.
 #define GEMM(HEAD, CHANNEL, RESULT)   \
@@ -161,8 +159,8 @@ extern "C" __attribute__((naked)) void cormorant_conv_gemm_positive_scalar(const
   asm volatile(GEMM("20", CHANNEL, RESULT_positive));
 }
 
-extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_scalar(const ScalarGemm* /*gemm*/) {
-  asm volatile(GEMM("20", CHANNEL_both, RESULT_both));
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_any_scalar(const ScalarGemm* /*gemm*/) {
+  asm volatile(GEMM("20", CHANNEL_any, RESULT_any));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_scalar(const ScalarGemm* /*gemm*/) {

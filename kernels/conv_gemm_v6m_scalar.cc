@@ -43,36 +43,27 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
 #define CHANNEL_right ""
 #define RESULT_right(sum) CORMORANT_REQUANTIZE_V6M(sum) STORE
 
-// A channel that shifts left does so by one more than its factor says, and right by 1: its product is doubled instead.
-// Stack: 40 by how much the sum is shifted, 44 by how much the product.
-#define CHANNEL_both                  \
+// Stack: 40 the shift to the left.
+#define CHANNEL_any                   \
   "ldr r2, [sp, #28]\n"               \
-  "movs r1, #9\n"                     \
-  "ldrsb r1, [r2, r1]\n"              \
-  "movs r2, #0\n"                     \
-  "subs r1, r1, #1\n"                 \
-  "bcs 6f\n"                          \
-  "movs r1, #0\n"                     \
-  "b 7f\n"                            \
-  "6:\n"                              \
-  "movs r2, #1\n"                     \
-  "7:\n"                              \
+  "ldrb r1, [r2, #9]\n"               \
   "str r1, [sp, #40]\n"               \
-  "str r2, [sp, #44]\n"
-#define SHIFT_BY(at)                  \
-  "ldr r1, [sp, #" at "]\n"           \
+  "ldr r6, [sp, #12]\n"               \
+  "asrs r6, r6, #1\n"
+#define SHIFT                         \
+  "ldr r1, [sp, #40]\n"               \
   "lsls r0, r0, r1\n"
-#define RESULT_both(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_BY("40"), SHIFT_BY("44")) STORE
+#define RESULT_any(sum) CORMORANT_REQUANTIZE_ANY_V6M(sum, SHIFT) STORE
 
 // With a multiplier for each sign.
-#define SHIFT_AND_CHOOSE SHIFT_BY("40") CORMORANT_MULTIPLIER_V6M("28", "4", "12")
-#define RESULT_prelu(sum) CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, SHIFT_AND_CHOOSE, SHIFT_BY("44")) STORE
+#define SHIFT_AND_CHOOSE SHIFT CORMORANT_MULTIPLIER_V6M("28", "4", "12")
+#define RESULT_prelu(sum) CORMORANT_REQUANTIZE_ANY_V6M(sum, SHIFT_AND_CHOOSE) STORE
 
 // `HEAD`: bytes of a record before its weights.
 #define GEMM(HEAD, CHANNEL, RESULT)   \
   ".syntax unified\n"                 \
   CORMORANT_PUSH_R4_R11_LR_V6M        \
-  CORMORANT_RESERVE("48")             \
+  CORMORANT_RESERVE("44")             \
   "str r0, [sp, #24]\n"               \
   "ldmia r0!, {r1-r6}\n" /* stream, patches, out, out_step, elements, channels */\
   "str r2, [sp]\n"                    \
@@ -146,53 +137,20 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
   "beq 4f\n"                          \
   "b 1b\n"                            \
   "4:\n"                              \
-  CORMORANT_RELEASE("48")             \
+  CORMORANT_RELEASE("44")             \
   CORMORANT_POP_R4_R11_PC_V6M
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_right_v6m(const V6mGemm* /*gemm*/) {
   asm volatile(GEMM("12", CHANNEL_right, RESULT_right));
 }
 
-extern "C" __attribute__((naked)) void cormorant_conv_gemm_both_v6m(const V6mGemm* /*gemm*/) {
-  asm volatile(GEMM("12", CHANNEL_both, RESULT_both));
+extern "C" __attribute__((naked)) void cormorant_conv_gemm_any_v6m(const V6mGemm* /*gemm*/) {
+  asm volatile(GEMM("12", CHANNEL_any, RESULT_any));
 }
 
 extern "C" __attribute__((naked)) void cormorant_conv_gemm_prelu_v6m(const V6mGemm* /*gemm*/) {
-  asm volatile(GEMM("16", CHANNEL_both, RESULT_prelu));
+  asm volatile(GEMM("16", CHANNEL_any, RESULT_prelu));
 }
 // clang-format on
-
-namespace {
-
-template <bool kHasSlopes>
-inline void gemm_plain(const V6mGemm& gemm) {
-  const std::uint8_t* stream = gemm.stream;
-  for (std::uint32_t channel = 0; channel < gemm.channels; ++channel) {
-    const auto* record = reinterpret_cast<const std::int32_t*>(stream);
-    const auto* shifts = reinterpret_cast<const std::int8_t*>(stream + 8);
-    const std::uint8_t* weights = stream + (kHasSlopes ? 16 : 12);
-    std::int32_t sums[4];
-    for (int pixel = 0; pixel < 4; ++pixel) sums[pixel] = record[0] - gemm.excess[pixel];
-    const std::int32_t* x = gemm.patches;
-    for (std::uint32_t k = 0; k < gemm.elements; ++k) {
-      const std::int32_t w = *weights++;
-      for (std::int32_t& sum : sums) sum += *x++ * w;
-    }
-    stream = weights;
-    std::int8_t* out = gemm.out + channel;
-    for (int pixel = 0; pixel < 4; ++pixel, out += gemm.out_step) {
-      const std::int32_t shift = shifts[0] + shifts[1];
-      const std::int32_t value = (kHasSlopes ? requantize_by_sign(sums[pixel], record[1], record[3], shift)
-                                             : requantize_for_cpu(sums[pixel], record[1], shift)) +
-                                 gemm.output.offset;
-      *out = static_cast<std::int8_t>(clamp(value, gemm.output.min, gemm.output.max));
-    }
-  }
-}
-
-}  // namespace
-
-void conv_gemm_v6m_plain(const V6mGemm& gemm) { gemm_plain<false>(gemm); }
-void conv_gemm_prelu_v6m_plain(const V6mGemm& gemm) { gemm_plain<true>(gemm); }
 
 }  // namespace cormorant::conv

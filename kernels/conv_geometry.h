@@ -71,52 +71,36 @@ constexpr bool is_pointwise(const Geometry& g) {
 
 // What the compiler has proved about requantization (docs/numerics.md):
 enum class Rounding : std::uint8_t {
-  // As `both`, except for some marked blocks of channels, whose accumulators come near 2^30 or whose shifts are larger.
-  general = 0,
   // Every channel shifts right by 1 … kMaxShift, and no |accumulator| reaches 2^30.
   right = 1,
   // As `right`, and activation_min >= output_offset: results below zero are clamped, so that ties of negative numbers
   // may round either way.
   positive = 2,
-  // Channels shift right as above, or left, and the shifted sums stay below 2^30.
-  both = 3,
+  // Nothing: channels shift in either direction, and accumulators have any size. (0 and 3 were constants laid out for
+  // kernels of earlier versions, which load refuses.)
+  general = 4,
 };
-// Whether no channel shifts left or comes near an overflow.
 constexpr bool is_simple(Rounding rounding) { return rounding == Rounding::right || rounding == Rounding::positive; }
+constexpr bool is_known(Rounding rounding) { return is_simple(rounding) || rounding == Rounding::general; }
 // Offset and rounding, (2 · offset + 1) · 2^(shift − 1), can still be added to a number below 2^30.
 inline constexpr std::int32_t kMaxShift = 23;
 
-// What a channel requires of its layer, the least demanding first. Doubled, with offset and rounding added, sums must
-// fit 32 bits; `magnitude` is that of the largest one.
-enum class Demand : std::uint8_t { right, both, general };
-constexpr Demand demand_of(std::uint32_t magnitude, std::int32_t shift) {
-  constexpr std::uint32_t kLimit = (1U << 31) - 1024;
-  const std::int32_t left = shift > 0 ? shift : 0;
-  if (shift < -kMaxShift || shift > 30 || magnitude >= kLimit >> (left + 1)) return Demand::general;
-  return shift < 0 ? Demand::right : Demand::both;
+// Whether a channel can be requantized as above. Doubled, with offset and rounding added, sums must fit 32 bits;
+// `magnitude` is that of the largest one.
+constexpr bool is_simple_channel(std::uint32_t magnitude, std::int32_t shift) {
+  return shift < 0 && shift >= -kMaxShift && magnitude < ((1U << 31) - 1024) / 2;
 }
-constexpr Rounding rounding_for(Demand demand, std::int32_t activation_min, std::int32_t output_offset) {
-  if (demand == Demand::general) return Rounding::general;
-  if (demand == Demand::both) return Rounding::both;
+constexpr Rounding rounding_for(bool is_simple, std::int32_t activation_min, std::int32_t output_offset) {
+  if (!is_simple) return Rounding::general;
   return activation_min >= output_offset ? Rounding::positive : Rounding::right;
 }
 
-// A shift as in packed constants: right <= 0, left >= 0, and their sum is the shift.
+// A shift as in packed constants: right <= 0, left >= 0, one of them is zero.
 struct Shifts {
   std::int32_t right;
   std::int32_t left;
 };
 constexpr Shifts split_shift(std::int32_t shift) { return shift < 0 ? Shifts{shift, 0} : Shifts{0, shift}; }
-constexpr Shifts marked_shift(std::int32_t shift, bool is_general) {
-  if (is_general) return shift < 0 ? Shifts{-31, 31 + shift} : Shifts{0, shift};
-  return shift < 0 ? Shifts{shift, 0} : Shifts{-1, shift + 1};
-}
-constexpr bool is_marked(const std::int8_t* right_shifts, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (right_shifts[i] == 0 || right_shifts[i] < -kMaxShift) return true;
-  }
-  return false;
-}
 
 // Constants begin at a multiple of 16, and so does what follows. A copy on the stack need not.
 struct Header {

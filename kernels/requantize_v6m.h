@@ -80,8 +80,10 @@ inline constexpr std::int32_t kSmallSumV6m = 1 << 20;
   "lsrs r4, r4, #22\n"                \
   "lsls r5, r5, #22\n"                \
   "lsrs r5, r5, #22\n"
-// With code that shifts the sum in r0 before it is multiplied, and the product in r0 before it is rounded; r1 is free.
-#define CORMORANT_REQUANTIZE_V6M_SHIFTED(sum, BEFORE, AFTER) \
+// Any sum and any shift: r6 is the offset alone, and `BEFORE` shifts r0 to the left before it is multiplied; r1 is free
+// there. ASRS leaves the last bit that it shifted out in the carry, which rounds the shifted number; if the shift is
+// zero, it leaves the carry of the addition before, which undoes the lowering.
+#define CORMORANT_REQUANTIZE_ANY_V6M(sum, BEFORE) \
   "mov r0, " sum "\n"                 \
   BEFORE                              \
   CORMORANT_PRODUCT_V6M               \
@@ -90,11 +92,10 @@ inline constexpr std::int32_t kSmallSumV6m = 1 << 20;
   "lsls r1, r1, #1\n"                 \
   "movs r1, #0\n"                     \
   "adcs r0, r0, r1\n"                 \
-  AFTER                               \
   "asrs r1, r0, #31\n"                \
   "adds r0, r0, r1\n"                 \
-  "adds r0, r0, r6\n"                 \
   "asrs r0, r0, r7\n"                 \
+  "adcs r0, r0, r6\n"                 \
   CORMORANT_SATURATE_V6M
 // The multiplier for the sign of the sum in r0; the record, which `record` points to, has it `at` bytes on, and the one
 // for sums below zero `negative` bytes on.

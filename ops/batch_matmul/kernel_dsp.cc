@@ -140,11 +140,7 @@ void execute_packed(const void* raw) {
       for (std::uint32_t i = 0; i < 3; ++i) put_row(p, packing, lhs + (row + i * step) * p.size.inner, rows + i);
       gemm.out = out + row * p.size.columns;
       gemm.out_step = step * p.size.columns;
-      if (p.simple_requantize) {
-        compute_pairs(gemm, packing.block_bytes());
-      } else {
-        conv::conv_gemm_dsp_plain(gemm);
-      }
+      compute_pairs(gemm, packing.block_bytes());
     });
   });
 }

@@ -83,9 +83,11 @@ void multiply(const Plan& p, const Packing& packing, Gemm& gemm, const std::int8
 
 // Pairs of columns in assembly, an odd last column in plain loops.
 [[maybe_unused]] void compute_pairs(conv::ScalarGemm gemm, std::uint32_t block_bytes) {
+  const auto loop = conv::is_simple(gemm.output.rounding) ? conv::cormorant_conv_gemm_right_scalar
+                                                          : conv::cormorant_conv_gemm_any_scalar;
   const std::uint32_t columns = gemm.channels;
   gemm.channels = columns / 2 * 2;
-  if (gemm.channels != 0) conv::cormorant_conv_gemm_right_scalar(&gemm);
+  if (gemm.channels != 0) loop(&gemm);
   if (columns % 2 == 0) return;
   gemm.stream += columns / 2 * block_bytes;
   gemm.out += columns - 1;
@@ -100,13 +102,11 @@ void execute_packed(const void* raw) {
     pack_pairs(p, packing, rhs);
     conv::ScalarGemm gemm{};
     if constexpr (kHasLongMultiply) {
-      if (p.simple_requantize) {
-        multiply<3>(p, packing, gemm, lhs, out,
-                    [&](const conv::ScalarGemm& block) { compute_pairs(block, packing.block_bytes()); });
-        return;
-      }
+      multiply<3>(p, packing, gemm, lhs, out,
+                  [&](const conv::ScalarGemm& block) { compute_pairs(block, packing.block_bytes()); });
+    } else {
+      multiply<3>(p, packing, gemm, lhs, out, conv::conv_gemm_scalar_plain);
     }
-    multiply<3>(p, packing, gemm, lhs, out, conv::conv_gemm_scalar_plain);
   });
 }
 
@@ -120,7 +120,8 @@ void execute_v6m(const void* raw) {
       multiply<4>(p, packing, gemm, lhs, out,
                   [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_right_v6m(&block); });
     } else {
-      multiply<4>(p, packing, gemm, lhs, out, conv::conv_gemm_v6m_plain);
+      multiply<4>(p, packing, gemm, lhs, out,
+                  [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_any_v6m(&block); });
     }
   });
 }

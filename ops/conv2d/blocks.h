@@ -50,17 +50,4 @@ void for_blocks(const Convolution& c, Compute compute) {
   }
 }
 
-// Recomputes, in plain loops, the blocks of a layer with general rounding that the loops for Rounding::both cannot
-// compute. The other blocks are right already.
-template <class Gemm, class Plain>
-void compute_marked(Gemm gemm, const Stream& stream, Plain plain) {
-  const std::uint32_t block = stream.block();
-  for (std::uint32_t left = gemm.channels; left > 0; left -= gemm.channels) {
-    gemm.channels = left < block ? left : block;
-    if (conv::is_marked(reinterpret_cast<const std::int8_t*>(gemm.stream + stream.shifts_at()), block)) plain(gemm);
-    gemm.stream += stream.block_bytes();
-    gemm.out += block;
-  }
-}
-
 }  // namespace cormorant::ops::conv2d

@@ -331,16 +331,10 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t negative_multiplier_index(std::uint32_t channel) const {
     return record(channel) + shifts_at() + round_up(2 * block(), 4) + lane(channel) * 4;
   }
-  // Where Layout::halves says whether a channel only shifts right and its sums are small (kernels/requantize_v6m.h):
+  // Where Layout::halves says whether a channel is simple and its sums are small (kernels/requantize_v6m.h):
   // between the shifts and the weights.
   [[nodiscard]] constexpr std::uint32_t small_index(std::uint32_t channel) const {
     return right_shift_index(channel) + 2;
-  }
-  // MVE shifts one way or the other. The others always shift right, by 1 if they shift left by one more than necessary:
-  // kernels then recognize such a channel by the left shift alone. No shift to the right, or one beyond kMaxShift,
-  // marks channels that only plain loops compute.
-  [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {
-    return kind() == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
   }
   [[nodiscard]] constexpr std::uint32_t weight_index(std::uint32_t channel, std::uint32_t k) const {
     const std::uint32_t start = record(channel) + weights_at();

@@ -63,7 +63,7 @@ struct Unpacked {
   std::vector<std::int32_t> negative_multipliers;  // of sums below zero; none where the layer has no slopes
   std::vector<std::int32_t> shifts;
   std::vector<bool> is_constant;    // channels whose result is that of their bias: their weights count as zeros
-  std::vector<bool> is_general;     // channels that Rounding::general is for
+  std::vector<bool> is_general;     // channels that are not simple (kernels/conv_geometry.h)
   bool has_lowest_weights = false;  // several weights of −128 in a channel
 
   [[nodiscard]] std::int32_t weight(std::uint32_t channel, std::int32_t of_model) const {

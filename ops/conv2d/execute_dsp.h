@@ -177,20 +177,18 @@ struct DspConvolution {
   }
 
   static void compute(const conv::Header& header, const conv::DspGemm& gemm, const Stream& stream) {
-    if (gemm.channels % 2 == 0 && header.rounding != conv::Rounding::general) {
+    if (gemm.channels % 2 == 0) {
       loop_for(header.rounding)(&gemm);
     } else {
       compute_rest(header, gemm, stream);
     }
   }
 
-  // Pairs of channels; marked ones, and an odd last channel, in plain loops.
+  // Pairs of channels, then the last one in plain loops.
   [[gnu::noinline]] static void compute_rest(const conv::Header& header, conv::DspGemm gemm, const Stream& stream) {
     const std::uint32_t channels = gemm.channels;
     gemm.channels = channels / 2 * 2;
     if (gemm.channels != 0) loop_for(header.rounding)(&gemm);
-    if (header.rounding == conv::Rounding::general) compute_marked(gemm, stream, Loops::plain);
-    if (channels % 2 == 0) return;
     gemm.stream += channels / 2 * stream.block_bytes();
     gemm.out += channels - 1;
     gemm.channels = 1;

@@ -18,15 +18,16 @@ bool has_sizes(const Tensor& t, std::int32_t n, std::int32_t c, std::int32_t h, 
 // All right shifts are 0 … −31 and all left shifts 0 … 31: once the right ones are negated, no bit but the lowest five
 // is set in any of them.
 bool has_sound_shifts(const PackedShape& shape, const std::uint8_t* stream) {
-  std::uint32_t bits = 0;
+  std::uint32_t bits_of_right = 0, bits_of_left = 0;
   for (std::uint32_t i = 0; i < shape.blocks; ++i, stream += shape.block_bytes) {
     const auto* right = reinterpret_cast<const std::int8_t*>(stream + shape.shifts_at);
     const std::int8_t* left = right + shape.block;
     for (std::uint32_t lane = 0; lane < shape.block; ++lane) {
-      bits |= static_cast<std::uint32_t>(-std::int32_t{right[lane]} | std::int32_t{left[lane]});
+      bits_of_right |= static_cast<std::uint32_t>(-std::int32_t{right[lane]});
+      bits_of_left |= static_cast<std::uint32_t>(std::int32_t{left[lane]});
     }
   }
-  return bits < 32;
+  return (bits_of_right | (bits_of_left & ~shape.marks)) < 32;
 }
 
 [[gnu::noinline]] void put(Call& call, std::uint16_t& field, std::int32_t value, std::int32_t low = 1) {
@@ -84,7 +85,7 @@ PackedShape packed_shape(const Variant& variant, const conv::Geometry& geometry)
 }
 
 bool is_sound_stream(const PackedShape& shape, const conv::Header& header, std::span<const std::uint8_t> stream) {
-  return header.rounding <= conv::Rounding::both && shape.stream_bytes == header.stream_bytes &&
+  return conv::is_known(header.rounding) && shape.stream_bytes == header.stream_bytes &&
          header.stream_bytes == stream.size() && has_sound_shifts(shape, stream.data());
 }
 
@@ -233,12 +234,9 @@ Error load_direct(Call& call) { return load_direct_as<TensorsAsGiven>(call); }
 Error load_direct_nhwc(Call& call) { return load_direct_as<NhwcTensors>(call); }
 
 conv::Rounding rounding_of(const conv::Direct& plan) {
-  conv::Demand most = conv::Demand::right;
-  for (std::uint32_t c = 0; c < plan.geometry.out_channels; ++c) {
-    const conv::Demand demand = conv::demand_of(plan.largest_sum(c), plan.shifts[c]);
-    if (demand > most) most = demand;
-  }
-  return conv::rounding_for(most, plan.activation_min, plan.output_offset);
+  bool is_simple = true;
+  for (std::uint32_t c = 0; c < plan.geometry.out_channels; ++c) is_simple = is_simple && plan.is_simple(c);
+  return conv::rounding_for(is_simple, plan.activation_min, plan.output_offset);
 }
 
 void share_workspace(Call& call, const Variant& variant, conv::Direct& plan) {

@@ -73,6 +73,7 @@ struct PackedShape {
   std::uint32_t block_bytes;
   std::uint32_t block;
   std::uint32_t shifts_at;
+  std::uint32_t marks = 0;  // bits that left shifts may have besides
 };
 // Checks and plan of the packed form. `shape_of` is called for the header's geometry only after `is_computable`
 // accepted it.

@@ -135,26 +135,17 @@ struct Halves {
   static constexpr Layout kLayout = Layout::halves;
   static constexpr auto loop =
       kHasLongMultiply ? conv::cormorant_conv_gemm_halves_scalar : conv::cormorant_conv_gemm_halves_v6m;
-  static constexpr auto plain = conv::conv_gemm_halves_plain;
 };
 struct HalvesOfNibbles {
   static constexpr Layout kLayout = Layout::halves;
   static constexpr auto loop =
       kHasLongMultiply ? conv::cormorant_conv_gemm_nibbles_scalar : conv::cormorant_conv_gemm_halves_v6m;
-  static constexpr auto plain = conv::conv_gemm_halves_plain;
 };
 struct HalvesWithSlopes {
   static constexpr Layout kLayout = Layout::halves_prelu;
   static constexpr auto loop =
       kHasLongMultiply ? conv::cormorant_conv_gemm_prelu_halves_scalar : conv::cormorant_conv_gemm_prelu_halves_v6m;
-  static constexpr auto plain = conv::conv_gemm_prelu_halves_plain;
 };
-
-template <class Loops>
-void compute_halves(const conv::HalvesGemm& gemm, const Stream& stream) {
-  Loops::loop(&gemm);
-  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, Loops::plain);
-}
 
 template <class Loops>
 inline void convolve_whole_halves(const Convolution& c) {
@@ -166,7 +157,7 @@ inline void convolve_whole_halves(const Convolution& c) {
     gemm.out_step = out_step;
     put_halves(c.header, pixels[0], pixels[1], patches, gemm.elements);
     put_halves(c.header, pixels[2], pixels[3], patches + 1, gemm.elements);
-    compute_halves<Loops>(gemm, stream);
+    Loops::loop(&gemm);
   });
 }
 
@@ -198,7 +189,7 @@ void execute_all_halves(const void* raw) {
     for (std::uint32_t first = 0; first < g.in_channels; first += g.group_inputs()) {
       put_group_halves(g, table.taps_of(0), table.taps_of(1), first, patches, gemm.elements);
       put_group_halves(g, table.taps_of(2), table.taps_of(3), first, patches + 1, gemm.elements);
-      compute_halves<Loops>(gemm, stream);
+      Loops::loop(&gemm);
       gemm.stream += stream.group_bytes();
       gemm.out += g.group_outputs();
     }
@@ -213,7 +204,7 @@ constexpr auto* execute_halves_prelu = execute_all_halves<HalvesWithSlopes>;
 auto pairs_loop_for(conv::Rounding rounding) {
   if (rounding == conv::Rounding::positive) return conv::cormorant_conv_gemm_positive_scalar;
   return rounding == conv::Rounding::right ? conv::cormorant_conv_gemm_right_scalar
-                                           : conv::cormorant_conv_gemm_both_scalar;
+                                           : conv::cormorant_conv_gemm_any_scalar;
 }
 
 auto prelu_loop_for(conv::Rounding /*any*/) { return conv::cormorant_conv_gemm_prelu_scalar; }
@@ -224,7 +215,6 @@ void compute_pairs(conv::ScalarGemm gemm, const Stream& stream) {
   const std::uint32_t channels = gemm.channels;
   gemm.channels = channels / 2 * 2;
   if (gemm.channels != 0) kLoopFor(gemm.output.rounding)(&gemm);
-  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, kPlain);
   if (channels % 2 == 0) return;
   gemm.stream += channels / 2 * stream.block_bytes();
   gemm.out += channels - 1;
@@ -232,13 +222,12 @@ void compute_pairs(conv::ScalarGemm gemm, const Stream& stream) {
   kPlain(gemm);
 }
 
-void compute_v6m(const conv::V6mGemm& gemm, const Stream& stream) {
+void compute_v6m(const conv::V6mGemm& gemm) {
   if (conv::is_simple(gemm.output.rounding)) {
     conv::cormorant_conv_gemm_right_v6m(&gemm);
-    return;
+  } else {
+    conv::cormorant_conv_gemm_any_v6m(&gemm);
   }
-  conv::cormorant_conv_gemm_both_v6m(&gemm);
-  if (gemm.output.rounding == conv::Rounding::general) compute_marked(gemm, stream, conv::conv_gemm_v6m_plain);
 }
 
 void execute_scalar(const void* raw) {
@@ -294,12 +283,7 @@ void execute_v6m_prelu(const void* raw) {
   const Convolution c = convolution_of(plan);
   const Stream stream(Layout::v6m_prelu, c.header.geometry);
   conv::V6mGemm gemm = v6m_gemm_of(c, stream);
-  convolve<4>(c, stream, gemm, [&](const conv::V6mGemm& block) {
-    conv::cormorant_conv_gemm_prelu_v6m(&block);
-    if (block.output.rounding == conv::Rounding::general) {
-      compute_marked(block, stream, conv::conv_gemm_prelu_v6m_plain);
-    }
-  });
+  convolve<4>(c, stream, gemm, [](const conv::V6mGemm& block) { conv::cormorant_conv_gemm_prelu_v6m(&block); });
   conv::clamp_output(*plan.header, plan.out);
 }
 
@@ -333,7 +317,7 @@ void convolve_scalar(const Convolution& c) {
 void convolve_v6m(const Convolution& c) {
   const Stream stream(Layout::v6m, c.header.geometry);
   conv::V6mGemm gemm = v6m_gemm_of(c, stream);
-  convolve<4>(c, stream, gemm, [&](const conv::V6mGemm& block) { compute_v6m(block, stream); });
+  convolve<4>(c, stream, gemm, compute_v6m);
 }
 
 void convolve_repacked_scalar(const conv::Direct& d, const Weights& weights) {

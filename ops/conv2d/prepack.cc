@@ -98,7 +98,7 @@ void mark_small_sums(const Unpacked& u, const Stream& layout, std::vector<std::b
     for (std::uint32_t k = 0; k < layout.padded_patch(); ++k) {
       largest += std::int64_t{128} * std::abs(std::to_integer<std::int8_t>(stream[layout.weight_index(c, k)]));
     }
-    put_byte(stream, layout.small_index(c), !u.is_general[c] && u.shifts[c] < 0 && largest < kSmallSumV6m ? 1 : 0);
+    put_byte(stream, layout.small_index(c), !u.is_general[c] && largest < kSmallSumV6m ? 1 : 0);
   }
 }
 
@@ -123,7 +123,7 @@ std::optional<std::vector<std::byte>> pack(const Variant& variant, Unpacked& u, 
     put_word(stream, layout.bias_index(c), u.bias[c] * layout.scale());
     put_word(stream, layout.multiplier_index(c), u.multipliers[c]);
     if (layout.is_sloped()) put_word(stream, layout.negative_multiplier_index(c), u.negative_multipliers[c]);
-    const conv::Shifts shifts = layout.stored_shifts(u.shifts[c], u.is_general[c]);
+    const conv::Shifts shifts = conv::split_shift(u.shifts[c]);
     put_byte(stream, layout.right_shift_index(c), shifts.right);
     put_byte(stream, layout.left_shift_index(c), shifts.left);
     // Elements of the other groups in the patch have weights of zero.

@@ -84,7 +84,7 @@ struct PackedConstants {
   [[nodiscard]] std::int32_t bias(std::uint32_t c) const { return word(stream.bias_index(c)) / stream.scale(); }
   [[nodiscard]] std::int32_t multiplier(std::uint32_t c) const { return word(stream.multiplier_index(c)); }
   [[nodiscard]] std::int32_t shift(std::uint32_t c) const {
-    return byte(stream.right_shift_index(c)) + byte(stream.left_shift_index(c));
+    return byte(stream.right_shift_index(c)) + (byte(stream.left_shift_index(c)) & 31);  // above it are marks
   }
   // A weight as it is in the stream: a byte, or 16 bits of a multiple.
   [[nodiscard]] std::int32_t stored_weight(std::uint32_t at) const {

@@ -22,9 +22,6 @@ inline void put_word(std::uint8_t* at, std::int32_t value) { *reinterpret_cast<s
 inline std::int32_t folded_bias(const conv::Direct& d, std::uint32_t channel, std::int32_t sum_of_weights) {
   return (d.bias == nullptr ? 0 : d.bias[channel]) + d.input_offset * sum_of_weights;
 }
-inline bool is_general(const conv::Direct& d, std::uint32_t channel) {
-  return conv::demand_of(d.largest_sum(channel), d.shifts[channel]) == conv::Demand::general;
-}
 
 inline conv::Header header_of(const conv::Direct& d) {
   conv::Header header;
@@ -74,7 +71,7 @@ template <Layout kLayout, auto Put, class Clear>
                                    weights.element_step, stream.patch);
       put_word(record + 4 * lane, folded_bias(d, channel, sum));
       put_word(record + stream.multipliers_at() + 4 * lane, d.multipliers[channel]);
-      const conv::Shifts shifts = stream.stored_shifts(d.shifts[channel], is_general(d, channel));
+      const conv::Shifts shifts = conv::split_shift(d.shifts[channel]);
       record[stream.shifts_at() + lane] = static_cast<std::uint8_t>(shifts.right);
       record[stream.shifts_at() + block + lane] = static_cast<std::uint8_t>(shifts.left);
     }

@@ -71,7 +71,7 @@ std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry
   const bool is_sloped = !u.negative_multipliers.empty();
   u.shifts.assign(shifts.begin(), shifts.end());
   const ir::Value* bias = node.tensor("bias");
-  conv::Demand most = conv::Demand::right;
+  bool is_simple = true;
   for (std::uint32_t c = 0; c < u.geometry.out_channels; ++c) {
     std::int64_t sum = 0;
     std::int64_t magnitude = 0;
@@ -104,11 +104,10 @@ std::optional<Unpacked> unpack_as(const Rewriter& rewriter, const conv::Geometry
     u.bias.push_back(static_cast<std::int32_t>(folded));
     u.has_lowest_weights = u.has_lowest_weights || lowest_weights > 1;
     const std::int64_t largest = std::min<std::int64_t>(sums.magnitude(), std::numeric_limits<std::uint32_t>::max());
-    const conv::Demand demand = conv::demand_of(static_cast<std::uint32_t>(largest), u.shifts[c]);
-    u.is_general.push_back(demand == conv::Demand::general);
-    most = std::max(most, demand);
+    u.is_general.push_back(!conv::is_simple_channel(static_cast<std::uint32_t>(largest), u.shifts[c]));
+    is_simple = is_simple && !u.is_general.back();
   }
-  u.header.rounding = conv::rounding_for(most, u.header.activation_min, u.header.output_offset);
+  u.header.rounding = conv::rounding_for(is_simple, u.header.activation_min, u.header.output_offset);
   return u;
 }
 

@@ -205,8 +205,12 @@ struct Stream {
   [[nodiscard]] constexpr std::uint32_t negative_multiplier_index(std::uint32_t channel) const {  // where has_slopes
     return record(channel) + shifts_at() + 2 * block() + 4 * slot(channel);
   }
-  [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {  // as conv2d's
-    return layout == Layout::mve ? conv::split_shift(shift) : conv::marked_shift(shift, is_general);
+  // All but MVE recognize blocks with channels that are not simple by marks above the shifts to the left.
+  [[nodiscard]] constexpr std::uint32_t marks() const { return layout == Layout::mve ? 0 : 32; }
+  [[nodiscard]] constexpr conv::Shifts stored_shifts(std::int32_t shift, bool is_general) const {
+    conv::Shifts shifts = conv::split_shift(shift);
+    if (is_general) shifts.left |= static_cast<std::int32_t>(marks());
+    return shifts;
   }
   // What biases and weights are multiplied by before they are stored.
   [[nodiscard]] constexpr std::int32_t scale() const { return layout == Layout::dsp_wide ? 2 : 1; }

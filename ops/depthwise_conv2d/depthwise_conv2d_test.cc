@@ -14,6 +14,7 @@
 #include "runtime/host.h"
 #include "target/parse.h"
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/wild_channels.h"
 
 namespace cormorant::ops {
 
@@ -43,6 +44,7 @@ struct Layer {
   std::vector<double> slopes = {};  // of a PReLU after it: one, or one per output
   bool withered = false;            // every third channel is next to nothing beside its bias, every third shifts left
   std::int32_t all_biases = 0;      // every other one negative, unless 0
+  bool wild = false;                // tests/conformance/wild_channels.h
 };
 
 // Results of the dead channels are half way between two steps, so that the weights tip them.
@@ -86,6 +88,7 @@ ir::Value* build(ir::Graph& graph, const Layer& l) {
   ir::Argument bias;
   if (l.bias) bias = conformance::int32_bias(graph, x, w, random, l.nibbles ? 300 : 3000);
   if (l.withered) wither(l, x, w, std::get<ir::Value*>(bias));
+  if (l.wild) conformance::make_wild(l.output_scale, x, w, std::get<ir::Value*>(bias));
   if (l.all_biases != 0) set_biases(l, x, w, std::get<ir::Value*>(bias));
   ir::Shape out = {l.in[0], outputs, 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -207,6 +210,22 @@ std::vector<Case> sloped_cases() {
     add({.in = {1, 20, 4, 5}, .output_scale = 2, .weight = static_cast<std::int8_t>(weight)});
   }
   return all;
+}
+
+// Far from the float semantics: left shifts wrap, as the reference defines. Marked blocks, and others.
+std::vector<Case> wild_cases() {
+  std::vector<Case> all;
+  for (const bool relu : {false, true}) all.push_back(case_of({.in = {1, 39, 4, 4}, .relu = relu, .wild = true}));
+  all.push_back(case_of({.in = {1, 16, 3, 4}, .kernel = {2, 1}, .padding = {0, 0}, .weight = -128, .wild = true}));
+  all.push_back(case_of({.in = {1, 10, 4, 4}, .multiplier = 3, .wild = true}));
+  std::vector<double> slopes;
+  for (int c = 0; c < 39; ++c) slopes.push_back(c % 4 == 3 ? -0.4 : 0.25 * (c % 4) + 0.1);
+  all.push_back(case_of({.in = {1, 39, 4, 4}, .slopes = slopes, .wild = true}));
+  return all;
+}
+
+TEST(DepthwiseConv2d, AnyFactorAndSumGiveTheReferencesBits) {
+  conformance::expect_same_bits_everywhere(wild_cases(), 2);
 }
 
 // A compilation's time grows faster than its graph, so that some graphs are quicker than one.

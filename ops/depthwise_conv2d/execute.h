@@ -134,27 +134,13 @@ void for_pixels(const PackedPlan& plan, const Variant& variant, Compute compute)
   for_pixels<Machine>(conv2d::convolution_of(plan), variant, compute);
 }
 
-// Recomputes, in plain loops, the blocks of four channels that the loops for Rounding::both cannot compute.
-template <class Plain>
-void compute_marked(const conv::Header& header, conv::DepthwisePixel pixel, const Variant& variant, Plain plain) {
-  const Stream stream(variant, header.geometry);
-  const std::uint8_t* record = pixel.stream;
-  const std::uint32_t whole = pixel.channels & ~3U;
-  for (std::uint32_t channel = 0; channel < whole; channel += 4, record += stream.block_bytes()) {
-    pixel.channels = channel + 4;
-    if (conv::is_marked(reinterpret_cast<const std::int8_t*>(record + stream.shifts_at()), 4)) plain(pixel, channel);
-  }
-}
-
 // Whole blocks of four channels by a loop, the rest in plain loops. A separate function: its name contains the loop's
 // type, from which the stack analysis knows what it can call.
 template <class Machine, class Loop, class Plain>
 [[gnu::noinline]] void convolve_pixels(const conv2d::Convolution& c, const Variant& variant, Loop loop, Plain plain) {
-  const bool general = c.header.rounding == conv::Rounding::general;
   for_pixels<Machine>(c, variant, [&](const conv::DepthwisePixel& pixel) {
     const std::uint32_t whole = pixel.channels & ~3U;
     if (whole != 0) loop(&pixel);
-    if (general) compute_marked(c.header, pixel, variant, plain);
     if (whole != pixel.channels) plain(pixel, whole);
   });
 }

@@ -20,7 +20,7 @@ template <class Machine>
 void convolve_pixels(const conv2d::Convolution& c) {
   convolve_pixels<Machine>(c, kDsp,
                            conv::is_simple(c.header.rounding) ? conv::cormorant_depthwise_pixel_dsp
-                                                              : conv::cormorant_depthwise_pixel_both_dsp,
+                                                              : conv::cormorant_depthwise_pixel_any_dsp,
                            conv::depthwise_pixel_plain_dsp);
 }
 

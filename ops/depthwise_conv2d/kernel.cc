@@ -31,7 +31,8 @@ conv2d::PackedShape nibbles_shape_of(const conv::Geometry& geometry) {
   const nibbles::Stream stream(V, geometry);
   return {stream.total(),        nibbles::scratch_bytes(V, geometry).value(),
           stream.bytes.blocks(), stream.record().bytes(),
-          stream.bytes.block(),  stream.shifts_at()};
+          stream.bytes.block(),  stream.shifts_at(),
+          stream.bytes.marks()};
 }
 
 // Kept out of line: the caller's frame is beneath everything that reads the arguments.
@@ -113,7 +114,8 @@ conv2d::PackedShape packed_shape(const Variant& variant, const conv::Geometry& g
   const Stream stream(variant, geometry);
   return {stream.bytes(),  scratch_bytes(variant, geometry).value(),
           stream.blocks(), stream.block_bytes(),
-          stream.block(),  stream.shifts_at()};
+          stream.block(),  stream.shifts_at(),
+          stream.marks()};
 }
 
 Error load_mve_3x3(Call& call) { return load<kMve3x3>(call); }

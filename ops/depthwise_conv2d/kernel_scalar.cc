@@ -19,8 +19,8 @@ struct Scalar {
 // Compute whole blocks of four channels.
 constexpr auto kBlocks =
     kHasLongMultiply ? conv::cormorant_depthwise_pixel_thumb2 : conv::cormorant_depthwise_pixel_small_v6m;
-constexpr auto kBlocksOfBoth =
-    kHasLongMultiply ? conv::cormorant_depthwise_pixel_both_thumb2 : conv::cormorant_depthwise_pixel_both_v6m;
+constexpr auto kAnyBlocks =
+    kHasLongMultiply ? conv::cormorant_depthwise_pixel_any_thumb2 : conv::cormorant_depthwise_pixel_any_v6m;
 
 // Whether kBlocks can requantize the sums of all channels.
 bool suits_blocks(const conv2d::Convolution& c) {
@@ -83,7 +83,7 @@ void execute_direct(const void* raw) {
 }  // namespace
 
 void convolve_scalar(const conv2d::Convolution& c) {
-  convolve_pixels<Scalar>(c, kScalar, suits_blocks(c) ? kBlocks : kBlocksOfBoth, conv::depthwise_pixel_plain_scalar);
+  convolve_pixels<Scalar>(c, kScalar, suits_blocks(c) ? kBlocks : kAnyBlocks, conv::depthwise_pixel_plain_scalar);
 }
 
 // How programs of other compilers are loaded here.

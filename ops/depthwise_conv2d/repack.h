@@ -47,7 +47,7 @@ template <Layout kLayout, class Clear>
       const std::int32_t sum = put_weights<kLayout>(stream, record + 4 * kBlock, lane, d.weights + channel, channels);
       conv2d::put_word(record + 4 * slot, conv2d::folded_bias(d, channel, sum));
       conv2d::put_word(multipliers + 4 * slot, d.multipliers[channel]);
-      const conv::Shifts stored = stream.stored_shifts(d.shifts[channel], conv2d::is_general(d, channel));
+      const conv::Shifts stored = stream.stored_shifts(d.shifts[channel], !d.is_simple(channel));
       shifts[slot] = static_cast<std::uint8_t>(stored.right);
       shifts[kBlock + slot] = static_cast<std::uint8_t>(stored.left);
       if (++channel == channels) channel = 0;  // vectors of several pixels have every channel several times

@@ -478,7 +478,7 @@ TEST(TransposeConv2dLoad, RejectsPackedConstantsThatDoNotFit) {
       convolution([](conv::Header& c) { c.geometry.groups = 2; }),
       convolution([](conv::Header& c) { c.geometry.kernel_width = 0xffff; }),
       convolution([](conv::Header& c) { c.stream_bytes -= 4; }),
-      convolution([](conv::Header& c) { std::memset(&c.rounding, 4, 1); }),
+      convolution([](conv::Header& c) { std::memset(&c.rounding, 3, 1); }),
   };
   for (const transpose_conv2d::Variant* variant : transpose_conv2d::kVariants) {
     SCOPED_TRACE(variant->name);

@@ -6,11 +6,16 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <numbers>
 #include <numeric>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -59,7 +64,8 @@ struct Made {
   std::uint64_t arena = 0;
 };
 
-Made program_of(const Call1& call) {
+// The calls one after another, each with tensors of its own.
+Made program_of(std::span<const Call1> calls) {
   pte::Program program;
   pte::Plan plan;
   std::uint64_t end = 0;
@@ -78,61 +84,73 @@ Made program_of(const Call1& call) {
     end = std::max(end, (made.place->offset + made.bytes() + 15) / 16 * 16);
     return plan.add(std::move(made));
   };
-  std::vector<std::int32_t> values, tensors;
-  for (const Argument& argument : call.arguments) {
-    if (const auto* ints = std::get_if<Ints>(&argument)) {
-      values.push_back(plan.intern_ints(*ints));
-    } else if (const auto* t = std::get_if<T>(&argument)) {
-      values.push_back(add(*t));
-      if (t->constant.empty()) tensors.push_back(values.back());
-    } else if (const auto* list = std::get_if<List>(&argument)) {
-      std::vector<std::int32_t> items;
-      for (const T& item : list->items) {
-        items.push_back(item.at == kNothing ? plan.intern(pte::None{}) : add(item));
-        if (item.at != kNothing) tensors.push_back(items.back());
+  for (const Call1& call : calls) {
+    std::vector<std::int32_t> values, tensors;
+    for (const Argument& argument : call.arguments) {
+      if (const auto* ints = std::get_if<Ints>(&argument)) {
+        values.push_back(plan.intern_ints(*ints));
+      } else if (const auto* t = std::get_if<T>(&argument)) {
+        values.push_back(add(*t));
+        if (t->constant.empty()) tensors.push_back(values.back());
+      } else if (const auto* list = std::get_if<List>(&argument)) {
+        std::vector<std::int32_t> items;
+        for (const T& item : list->items) {
+          items.push_back(item.at == kNothing ? plan.intern(pte::None{}) : add(item));
+          if (item.at != kNothing) tensors.push_back(items.back());
+        }
+        values.push_back(list->may_hold_none ? plan.add(pte::OptionalTensorList{items})
+                                             : plan.add(pte::TensorList{items}));
+      } else {
+        std::visit(
+            [&](const auto& value) {
+              using Value = std::decay_t<decltype(value)>;
+              if constexpr (std::is_constructible_v<pte::Value, Value> && !std::is_same_v<Value, Ints>) {
+                values.push_back(plan.intern(value));
+              }
+            },
+            argument);
       }
-      values.push_back(list->may_hold_none ? plan.add(pte::OptionalTensorList{items})
-                                           : plan.add(pte::TensorList{items}));
-    } else {
-      std::visit(
-          [&](const auto& value) {
-            using Value = std::decay_t<decltype(value)>;
-            if constexpr (std::is_constructible_v<pte::Value, Value> && !std::is_same_v<Value, Ints>) {
-              values.push_back(plan.intern(value));
-            }
-          },
-          argument);
     }
+    // A list of results is there twice.
+    if (std::holds_alternative<List>(call.arguments.back())) values.push_back(values.back());
+    const auto results = tensors.end() - static_cast<std::ptrdiff_t>(call.results);
+    plan.inputs.insert(plan.inputs.end(), tensors.begin(), results);
+    plan.outputs.insert(plan.outputs.end(), results, tensors.end());
+    plan.calls.push_back({plan.intern_operator(call.name, call.overload), values});
   }
-  const auto inputs = static_cast<std::ptrdiff_t>(tensors.size() - call.results);
-  plan.inputs.assign(tensors.begin(), tensors.begin() + inputs);
-  plan.outputs.assign(tensors.begin() + inputs, tensors.end());
   plan.memory_sizes.push_back(static_cast<std::int64_t>(end));
-  plan.calls.push_back({plan.intern_operator(call.name, call.overload), values});
   program.plans.push_back(std::move(plan));
   return {pte::write(program), end};
 }
+Made program_of(const Call1& call) { return program_of({&call, 1}); }
 
-// A seed for fuzzing (tests/fuzz/seeds), where CORMORANT_SEEDS names a folder: the smallest program of each operator.
-void leave_seed(const Call1& call, const std::vector<std::byte>& program) {
+// A seed for fuzzing (tests/fuzz/seeds), where CORMORANT_SEEDS names a folder; the smallest if there are several.
+void leave_seed(const std::string& name, const std::vector<std::byte>& program) {
   const char* const folder = std::getenv("CORMORANT_SEEDS");
   if (folder == nullptr) return;
-  const std::string name = std::string(call.name) + "." + call.overload + ".pte";
-  const std::filesystem::path path = std::filesystem::path(folder) / name.substr(name.rfind(':') + 1);
+  const std::filesystem::path path = std::filesystem::path(folder) / (name + ".pte");
   if (std::filesystem::exists(path) && std::filesystem::file_size(path) <= program.size()) return;
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
 }
 
 template <class N>
-std::vector<N> run(const Call1& call, const std::vector<std::vector<std::byte>>& inputs, std::size_t output = 0) {
-  const Made made = program_of(call);
-  leave_seed(call, made.file);
-  HostProgram program(made.file, host_kernels(), call.name);
+std::vector<N> results_of(const Call1& call, const std::vector<std::vector<std::byte>>& inputs,
+                          std::size_t output = 0) {
+  HostProgram program(program_of(call).file, host_kernels(), call.name);
   const auto outputs = program.run(inputs);
   std::vector<N> numbers(outputs.at(output).size() / sizeof(N));
   std::memcpy(numbers.data(), outputs[output].data(), outputs[output].size());
   return numbers;
+}
+
+// The same, and a seed of the call's name.
+template <class N>
+std::vector<N> run(const Call1& call, const std::vector<std::vector<std::byte>>& inputs, std::size_t output = 0) {
+  const std::string name = call.name;
+  const std::string overload = *call.overload == '\0' ? "" : std::string(".") + call.overload;
+  leave_seed(name.substr(name.rfind(':') + 1) + overload, program_of(call).file);
+  return results_of<N>(call, inputs, output);
 }
 
 // What load says. The arena has no memory until it is written, so that tensors may be as large as files can say.
@@ -309,6 +327,175 @@ TEST(Portable, FillsAndScatters) {
   EXPECT_EQ(run<float>({"aten::scalar_tensor", "out", {7.0, number}}, {}), (F{7}));
 }
 
+// Elements of one, with the numbers that some functions take. Answers are those of the C library, or of the definition.
+TEST(Portable, FunctionsComputeWhatTheirNamesSay) {
+  const struct {
+    const char* name;
+    double x, y;
+    std::vector<Argument> numbers = {};
+    const char* overload = "out";
+  } functions[] = {
+      {"aten::acos", 0.5, std::acos(0.5)},
+      {"aten::acosh", 2, std::acosh(2.0)},
+      {"aten::asin", 0.5, std::asin(0.5)},
+      {"aten::asinh", 1, std::asinh(1.0)},
+      {"aten::atan", 1, std::atan(1.0)},
+      {"aten::atanh", 0.5, std::atanh(0.5)},
+      {"aten::ceil", 1.5, 2},
+      {"aten::cos", 1, std::cos(1.0)},
+      {"aten::cosh", 1, std::cosh(1.0)},
+      {"aten::elu", -1, 2 * std::expm1(-1.0), {2.0, 1.0, 1.0}},
+      {"aten::erf", 0.5, std::erf(0.5)},
+      {"aten::exp", 1, std::exp(1.0)},
+      {"aten::expm1", 1, std::expm1(1.0)},
+      {"aten::hardsigmoid", 1, 4.0 / 6},
+      {"aten::hardswish", 2, 2 * 5.0 / 6},
+      {"aten::hardtanh", 3, 2, {-1.0, 2.0}},
+      {"aten::leaky_relu", -2, -0.5, {0.25}},
+      {"aten::log", 2, std::log(2.0)},
+      {"aten::log10", 2, std::log10(2.0)},
+      {"aten::log1p", 2, std::log1p(2.0)},
+      {"aten::log2", 3, std::log2(3.0)},
+      {"aten::logit", 0.75, std::log(3.0), {pte::None{}}},
+      {"aten::neg", 2, -2},
+      {"aten::pow", 3, 9, {2.0}, "Tensor_Scalar_out"},
+      {"aten::reciprocal", 4, 0.25},
+      {"aten::round", 2.5, 2},
+      {"aten::rsqrt", 4, 0.5},
+      {"aten::sign", -3, -1},
+      {"aten::silu", 1, 1 / (1 + std::exp(-1.0))},
+      {"aten::sin", 1, std::sin(1.0)},
+      {"aten::sinh", 1, std::sinh(1.0)},
+      {"aten::tan", 1, std::tan(1.0)},
+      {"aten::trunc", -1.5, -1},
+      {"cormorant::abs", -3, 3, {}, "any"},
+      {"cormorant::celu", -1, 2 * std::expm1(-0.5), {2.0}, "float"},
+      {"cormorant::convert", 1.5, 1.5, {}, "any"},
+      {"cormorant::erfc", 0.5, std::erfc(0.5), {}, "float"},
+      {"cormorant::erfinv", std::erf(0.25), 0.25, {}, "float"},
+      {"cormorant::exp2", 3, 8, {}, "float"},
+      {"cormorant::frac", 1.25, 0.25, {}, "float"},
+      {"cormorant::hardshrink", 0.25, 0, {0.5}, "float"},
+      {"cormorant::hardsigmoid", 1, 4.0 / 6, {}, "float"},
+      {"cormorant::hardswish", 2, 2 * 5.0 / 6, {}, "float"},
+      {"cormorant::log_sigmoid", 0, -std::log(2.0), {}, "float"},
+      {"cormorant::mish", 1, std::tanh(std::log1p(std::exp(1.0))), {}, "float"},
+      {"cormorant::round_decimals", 1.256, 1.26, {2.0}, "float"},
+      {"cormorant::selu", 1, 1.0507009873554805, {}, "float"},
+      {"cormorant::sgn", -2, -1, {}, "float"},
+      {"cormorant::silu", 1, 1 / (1 + std::exp(-1.0)), {}, "float"},
+      {"cormorant::sinc", 0.5, 2 / std::numbers::pi, {}, "float"},
+      {"cormorant::softplus", 0, std::log(2.0) / 2, {2.0, 20.0}, "float"},
+      {"cormorant::softshrink", 1, 0.75, {0.25}, "float"},
+      {"cormorant::square", 3, 9, {}, "float"},
+      {"cormorant::threshold", 0.5, 7, {1.0, 7.0}, "float"},
+  };
+  const T one = {{1}};
+  std::vector<Call1> theirs, ours;
+  for (const auto& [name, x, y, numbers, overload] : functions) {
+    Call1 call = {name, overload, {one}};
+    call.arguments.insert(call.arguments.end(), numbers.begin(), numbers.end());
+    call.arguments.emplace_back(one);
+    EXPECT_NEAR(results_of<float>(call, {bytes_of(F{static_cast<float>(x)})}).at(0), y, 2e-6 * (1 + std::abs(y)))
+        << name;
+    (std::string_view(name).starts_with("aten") ? theirs : ours).push_back(std::move(call));
+  }
+  theirs.push_back({"aten::pow", "Scalar_out", {2.0, one, one}});
+  EXPECT_EQ(results_of<float>(theirs.back(), {bytes_of(F{3})}), (F{8}));
+  const T truth = {{1}, DType::boolean};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [name, overload, yes, no] :
+       std::initializer_list<std::tuple<const char*, const char*, float, float>>{
+           {"aten::logical_not", "out", 0.0F, nan},
+           {"aten::isnan", "out", nan, 1.0F},
+           {"aten::isinf", "out", -1 / 0.0F, nan},
+           {"cormorant::signbit", "any", -0.0F, 0.0F}}) {
+    theirs.push_back({name, overload, {one, truth}});
+    EXPECT_EQ(results_of<std::uint8_t>(theirs.back(), {bytes_of(F{yes})}), (B{1})) << name;
+    EXPECT_EQ(results_of<std::uint8_t>(theirs.back(), {bytes_of(F{no})}), (B{0})) << name;
+  }
+  // Many calls in one program: it is as good a seed as one for each.
+  leave_seed("functions.theirs", program_of(theirs).file);
+  leave_seed("functions.ours", program_of(ours).file);
+}
+
+TEST(Portable, CopiesFillsAndReductionsDoWhatTheirNamesSay) {
+  const pte::None none;
+  const std::int64_t zero = 0, one = 1;
+  const T number = {{}}, pair = {{2}}, square = {{2, 2}};
+  const T row = {{1, 3}}, three = {{3}}, indices = {{2, 2}, DType::i64};
+  const auto list = [](std::initializer_list<T> items) { return List{items, false}; };
+  const F four = {1, 2, 3, 4};
+  const struct {
+    Call1 call;
+    std::vector<F> inputs;
+    F wanted;
+  } calls[] = {
+      {{"aten::alias_copy", "out", {pair, pair}}, {{1, 2}}, {1, 2}},
+      {{"aten::detach_copy", "out", {pair, pair}}, {{1, 2}}, {1, 2}},
+      {{"aten::lift_fresh_copy", "out", {pair, pair}}, {{1, 2}}, {1, 2}},
+      {{"dim_order_ops::_clone_dim_order", "out", {pair, false, none, pair}}, {{1, 2}}, {1, 2}},
+      {{"aten::copy", "out", {pair, T{{1}}, false, pair}}, {{1, 2}, {3}}, {3, 3}},
+      {{"aten::view_copy", "out", {square, Ints{4}, T{{4}}}}, {four}, four},
+      {{"aten::squeeze_copy", "dims_out", {row, Ints{0}, three}}, {{1, 2, 3}}, {1, 2, 3}},
+      {{"aten::select_copy", "int_out", {square, one, zero, pair}}, {four}, {1, 3}},
+      {{"aten::repeat", "out", {pair, Ints{2, 1}, square}}, {{1, 2}}, {1, 2, 1, 2}},
+      {{"aten::stack", "out", {list({pair, pair}), one, square}}, {{1, 2}, {3, 4}}, {1, 3, 2, 4}},
+      {{"aten::zeros", "out", {Ints{2}, pair}}, {}, {0, 0}},
+      {{"aten::ones", "out", {Ints{2}, pair}}, {}, {1, 1}},
+      {{"aten::empty", "out", {Ints{2}, none, pair}}, {}, {0, 0}},
+      {{"dim_order_ops::_empty_dim_order", "out", {Ints{2}, none, pair}}, {}, {0, 0}},
+      {{"aten::arange", "out", {3.0, three}}, {}, {0, 1, 2}},
+      {{"aten::max", "unary_out", {square, number}}, {four}, {4}},
+      {{"aten::min", "unary_out", {square, number}}, {four}, {1}},
+      {{"aten::prod", "out", {square, none, number}}, {four}, {24}},
+      {{"aten::mean", "dtype_out", {square, none, number}}, {four}, {2.5F}},
+      {{"aten::amin", "out", {square, Ints{0}, false, pair}}, {four}, {1, 2}},
+      {{"aten::maximum", "out", {pair, pair, pair}}, {{1, 4}, {3, 2}}, {3, 4}},
+      {{"aten::minimum", "out", {pair, pair, pair}}, {{1, 4}, {3, 2}}, {1, 2}},
+      {{"cormorant::cumprod", "any", {square, one, square}}, {four}, {1, 2, 3, 12}},
+      {{"cormorant::logcumsumexp", "any", {pair, zero, pair}}, {{0, 0}}, {0, std::log(2.0F)}},
+      {{"cormorant::rms_norm", "float", {T{{1, 2}}, none, 0.0, T{{1, 2}}}}, {{1, 7}}, {0.2F, 1.4F}},
+  };
+  std::vector<Call1> all;
+  for (const auto& [call, inputs, wanted] : calls) {
+    std::vector<std::vector<std::byte>> bytes;
+    for (const F& input : inputs) bytes.push_back(bytes_of(input));
+    EXPECT_EQ(results_of<float>(call, bytes), wanted) << call.name;
+    all.push_back(call);
+  }
+  const Call1 splits[] = {
+      {"aten::split_copy", "Tensor_out", {square, one, one, list({{{2, 1}}, {{2, 1}}})}, 2},
+      {"aten::split_with_sizes_copy", "out", {square, Ints{1, 1}, one, list({{{2, 1}}, {{2, 1}}})}, 2},
+      {"aten::unbind_copy", "int_out", {square, one, list({pair, pair})}, 2},
+  };
+  for (const Call1& call : splits) {
+    EXPECT_EQ(results_of<float>(call, {bytes_of(four)}, 0), (F{1, 3})) << call.name;
+    EXPECT_EQ(results_of<float>(call, {bytes_of(four)}, 1), (F{2, 4})) << call.name;
+    all.push_back(call);
+  }
+  const T truth = {{}, DType::boolean}, truths = {{2}, DType::boolean};
+  all.push_back({"aten::any", "all_out", {square, truth}});
+  EXPECT_EQ(results_of<std::uint8_t>(all.back(), {bytes_of(F{0, 0, 0, 1})}), (B{1}));
+  all.push_back({"aten::any", "dims_out", {square, Ints{0}, false, truths}});
+  EXPECT_EQ(results_of<std::uint8_t>(all.back(), {bytes_of(F{0, 0, 0, 1})}), (B{0, 1}));
+  all.push_back({"cormorant::cummax_index", "any", {square, one, indices}});
+  EXPECT_EQ(results_of<std::int64_t>(all.back(), {bytes_of(F{1, 2, 4, 3})}), (I{0, 1, 0, 0}));
+  all.push_back({"cormorant::cummin_index", "any", {square, one, indices}});
+  EXPECT_EQ(results_of<std::int64_t>(all.back(), {bytes_of(F{1, 2, 4, 3})}), (I{0, 0, 0, 1}));
+  // Their loads are of many kinds: some in each seed, so that one that is refused leaves the others.
+  for (std::size_t i = 0; i < all.size(); i += 8) {
+    const std::span<const Call1> some = std::span(all).subspan(i, std::min<std::size_t>(8, all.size() - i));
+    leave_seed("copies." + std::to_string(i / 8), program_of(some).file);
+  }
+  // In place: the tensor that is changed is also the result.
+  EXPECT_EQ(run<float>({"aten::index_put_",
+                        "",
+                        {T{{3}, DType::f32, 0}, List{{{{2}, DType::i64}}}, pair, false, T{{3}, DType::f32, 0}}},
+                       {bytes_of(F{1, 2, 3}), bytes_of(I{0, 2}), bytes_of(F{7, 8})}),
+            (F{7, 2, 8}));
+}
+
 // Padding of its newest convolution: top, left, bottom, right.
 TEST(Portable, ConvolutionsMayHaveFourPaddings) {
   const auto numbers = [](std::vector<std::int32_t> values) { return T{{1}, DType::i32, -1, bytes_of(values)}; };
@@ -367,6 +554,24 @@ Call1 cat_in_memory(std::int64_t threes, std::int64_t fours) {
           "out",
           {List{{{{2, 3}, DType::i8, threes}, {{2, 4}, DType::i8, fours}}, false}, std::int64_t{1},
            T{{2, 7}, DType::i8, 0}}};
+}
+
+// Parts of a tensor, one after another along a dimension.
+Call1 cat_along(std::int64_t dim, std::vector<T> parts, T whole) {
+  return {"aten::cat", "out", {List{std::move(parts), false}, dim, std::move(whole)}};
+}
+Call1 stack_along(std::int64_t dim, std::vector<T> parts, T whole) {
+  return {"aten::stack", "out", {List{std::move(parts), false}, dim, std::move(whole)}};
+}
+Call1 split_along(std::int64_t dim, T whole, std::vector<T> parts) {
+  Ints sizes;
+  for (const T& part : parts) sizes.push_back(part.sizes.at(static_cast<std::size_t>(dim)));
+  const std::size_t results = parts.size();
+  return {"aten::split_with_sizes_copy", "out", {std::move(whole), sizes, dim, List{std::move(parts), false}}, results};
+}
+Call1 unbind_along(std::int64_t dim, T whole, std::vector<T> parts) {
+  const std::size_t results = parts.size();
+  return {"aten::unbind_copy", "int_out", {std::move(whole), dim, List{std::move(parts), false}}, results};
 }
 
 TEST(Portable, RefusesWhatDoesNotFit) {
@@ -461,6 +666,19 @@ TEST(Portable, RefusesWhatDoesNotFit) {
       {Error::ok, cat_in_memory(32, 6)},
       {Error::bad_memory, cat_in_memory(32, 5)},
       {Error::bad_memory, cat_in_memory(4, 6)},
+      // Other sizes before the dimension, and after it.
+      {Error::bad_shape, cat_along(0, {{{2, 3}}, {{2, 4}}}, {{4, 3}})},
+      {Error::bad_shape, cat_along(1, {{{2, 3}}, {{3, 4}}}, {{2, 7}})},
+      {Error::bad_shape, cat_along(1, {{{2, 2, 3}}, {{2, 2, 4}}}, {{2, 4, 3}})},
+      {Error::bad_shape, stack_along(0, {{{2, 3}}, {{2, 4}}}, {{2, 2, 3}})},
+      {Error::bad_shape, stack_along(1, {{{2, 3}}, {{2, 4}}}, {{2, 2, 3}})},
+      {Error::bad_shape, stack_along(1, {{{2, 3}}, {{3, 3}}}, {{2, 2, 3}})},
+      {Error::bad_shape, split_along(0, {{4, 3}}, {{{2, 3}}, {{2, 4}}})},
+      {Error::bad_shape, split_along(1, {{2, 7}}, {{{2, 3}}, {{3, 4}}})},
+      {Error::bad_shape, split_along(1, {{2, 4, 3}}, {{{2, 2, 3}}, {{2, 2, 4}}})},
+      {Error::bad_shape, unbind_along(0, {{2, 2, 3}}, {{{2, 3}}, {{2, 4}}})},
+      {Error::bad_shape, unbind_along(1, {{2, 2, 3}}, {{{2, 3}}, {{2, 4}}})},
+      {Error::bad_shape, unbind_along(1, {{2, 2, 3}}, {{{2, 3}}, {{3, 3}}})},
       // Images.
       {Error::bad_shape,
        {"cormorant::grid_sample",

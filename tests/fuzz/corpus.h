@@ -37,10 +37,10 @@ inline std::vector<SeedFile> read_corpus(const std::filesystem::path& folder) {
   return files;
 }
 
-// What changes begin with: the smallest program of each of our operators that the conformance tests make (with
-// CORMORANT_SEEDS=tests/fuzz/seeds they write them); models of one or two PyTorch operators as `cormorant compile`
-// makes them (float_*, int8_*, rows_strips*, and what has an operator's name alone); and those of ExecuTorch's compiler
-// that are small and load.
+// What changes begin with: the smallest program of each of our operators that the conformance tests make, and calls of
+// portable ones (with CORMORANT_SEEDS=tests/fuzz/seeds these tests and op_portable write them; functions.* and copies.*
+// have many calls); models of one or two PyTorch operators as `cormorant compile` makes them (float_*, int8_*,
+// rows_strips*, and what has an operator's name alone); and those of ExecuTorch's compiler that are small and load.
 inline std::vector<SeedFile> read_seeds(const std::filesystem::path& source_folder) {
   constexpr std::size_t kLargest = 13'000;
   std::vector<SeedFile> seeds = read_corpus(source_folder / "tests/fuzz/seeds");

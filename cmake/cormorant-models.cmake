@@ -11,9 +11,9 @@
 #     [ARENA shared]          name of an arena that several models share; only one of them may run at a time
 #     [ISA scalar|dsp|mve]    default: the CPU's
 #     [STATE bytes]           size of the runtime's state; default: exactly what the model needs
-#     [FROM archives|sources] prebuilt kernels for the CPU (gcc, hard float if there is an FPU), or kernels compiled
-#                             with this project's compiler and flags, which needs C++20. Default: archives if they
-#                             match this project's float ABI, else sources
+#     [FROM archives|sources] prebuilt kernels for the CPU and this project's -mfloat-abi (by gcc), or kernels compiled
+#                             with this project's compiler and flags, which needs C++20. Default: archives if there
+#                             are any, else sources
 #   )
 #
 # compiles the model when it, its data or its --layer-settings change, links exactly the kernels that it calls, and writes NAME.h.
@@ -27,7 +27,7 @@
 #
 # The including file sets CORMORANT_PROGRAM and CORMORANT_GLUE (the host's programs), CORMORANT_INCLUDE,
 # CORMORANT_SOURCES (the tree that kernels are compiled from), CORMORANT_ARCHIVE_DIR (gcc/m55/libkernels.a; may be
-# empty) and, for each CPU, CORMORANT_ARCHIVE_<cpu>.
+# empty), for each CPU CORMORANT_ARCHIVE_<cpu>, and for each of these CORMORANT_ARCHIVE_<archive>_<float ABI>, a folder.
 include_guard()
 
 # Fails unless this folder can compile a language. That it is enabled somewhere does not suffice: enable_language() of a
@@ -38,7 +38,8 @@ function(cormorant_require_language language what)
   endif()
 endfunction()
 
-# Whether this project passes floats in registers, according to its compiler, whose flags must name a Cortex-M.
+# How this project passes floats, hard, softfp or soft, according to its compiler. Nothing if its flags do not name a
+# Cortex-M.
 function(cormorant_float_abi result)
   set(language CXX)
   if(DEFINED CMAKE_C_COMPILE_OBJECT)
@@ -56,23 +57,27 @@ function(cormorant_float_abi result)
   if(NOT DEFINED CACHE{CORMORANT_FLOAT_ABI} OR
       (DEFINED CACHE{CORMORANT_PROBED} AND NOT probed STREQUAL "${CORMORANT_PROBED}"))
     set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cormorant_float_abi.c)
-    file(WRITE ${probe} "#ifdef __ARM_PCS_VFP\ncormorant_hard\n#else\ncormorant_soft\n#endif\n"
+    file(WRITE ${probe} "#if defined(__ARM_PCS_VFP)\ncormorant_hard\n"
+      "#elif defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)\ncormorant_softfp\n#else\ncormorant_soft\n#endif\n"
       "#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'\ncormorant_cortex_m\n#endif\n")
     execute_process(COMMAND ${CMAKE_${language}_COMPILER} ${target} ${flags} ${options} -x c -E -P ${probe}
       OUTPUT_VARIABLE text ERROR_QUIET)
-    set(abi soft)
-    if(text MATCHES cormorant_hard)
-      set(abi hard)
+    set(abi "")
+    if(text MATCHES cormorant_cortex_m AND text MATCHES "cormorant_(hard|softfp|soft)")
+      set(abi ${CMAKE_MATCH_1})
     endif()
-    if(NOT text MATCHES cormorant_cortex_m)
-      message(FATAL_ERROR "cormorant_add_model: the compiler's flags in this folder do not name a Cortex-M. Kernels are "
-        "compiled or chosen by CMAKE_${language}_FLAGS and add_compile_options(), not by the options of targets: put -mcpu "
-        "and -mfloat-abi there, best in a toolchain file, or choose FROM archives")
-    endif()
-    set(CORMORANT_FLOAT_ABI ${abi} CACHE INTERNAL "soft or hard, as this project passes floats")
+    set(CORMORANT_FLOAT_ABI "${abi}" CACHE INTERNAL "hard, softfp or soft, as this project passes floats")
     set(CORMORANT_PROBED "${probed}" CACHE INTERNAL "what it was found with")
   endif()
   set(${result} ${CORMORANT_FLOAT_ABI} PARENT_SCOPE)
+endfunction()
+
+function(cormorant_require_cortex_m abi)
+  if(NOT abi)
+    message(FATAL_ERROR "cormorant_add_model: the compiler's flags in this folder do not name a Cortex-M. Kernels are "
+      "compiled or chosen by CMAKE_C_FLAGS, CMAKE_CXX_FLAGS and add_compile_options(), not by the options of targets: put "
+      "-mcpu and -mfloat-abi there, best in a toolchain file, or choose FROM archives")
+  endif()
 endfunction()
 
 # What kernels would be compiled with in this folder. Warnings do not matter, and definitions only if they are for us.
@@ -93,20 +98,29 @@ endfunction()
 
 # The libraries of one CPU: cormorant_kernels_<archive>, from archives or sources. From sources there is one for all
 # folders that have the same flags.
-function(cormorant_kernel_library cpu from result)
+function(cormorant_kernel_library cpu from isa result)
   set(archive "${CORMORANT_ARCHIVE_${cpu}}")
   if(NOT archive)
     message(FATAL_ERROR "cormorant_add_model: TARGET is '${cpu}', which is not one of: ${CORMORANT_CPUS}")
   endif()
-  set(folder ${CORMORANT_ARCHIVE_DIR}/gcc/${archive})
+  cormorant_float_abi(abi)
+  if(abi STREQUAL soft AND CORMORANT_MVE_${archive} AND (NOT isa OR isa STREQUAL mve))
+    message(FATAL_ERROR "cormorant_add_model: this project is compiled with -mfloat-abi=soft, which leaves no registers to "
+      "MVE: choose -mfloat-abi=hard or softfp, or ISA dsp, which takes several times as long")
+  endif()
+  set(name ${archive})
+  if(CORMORANT_ARCHIVE_${archive}_${abi})
+    set(name ${CORMORANT_ARCHIVE_${archive}_${abi}})
+  endif()
+  set(folder ${CORMORANT_ARCHIVE_DIR}/gcc/${name})
   if(NOT from)
-    cormorant_float_abi(abi)
+    cormorant_require_cortex_m("${abi}")
     set(from sources)
-    if(abi STREQUAL "${CORMORANT_FLOAT_ABI_${archive}}" AND EXISTS ${folder}/libkernels.a)
+    if(CORMORANT_ARCHIVE_${archive}_${abi} AND EXISTS ${folder}/libkernels.a)
       set(from archives)
     endif()
   endif()
-  set(library cormorant_kernels_${archive}_${from})
+  set(library cormorant_kernels_${name}_${from})
   if(from STREQUAL sources)
     cormorant_folder_flags(flags)
     set(number 1)
@@ -116,34 +130,48 @@ function(cormorant_kernel_library cpu from result)
         break()
       endif()
       math(EXPR number "${number} + 1")
-      set(library cormorant_kernels_${archive}_sources_${number})
+      set(library cormorant_kernels_${name}_sources_${number})
     endwhile()
   endif()
   if(NOT TARGET ${library})
     message(STATUS "Cormorant: kernels for ${cpu} from ${from}")
     if(from STREQUAL archives)
       if(NOT EXISTS ${folder}/libkernels.a)
-        message(FATAL_ERROR "cormorant_add_model: there are no archives for ${cpu} in ${folder}; use FROM sources")
+        message(FATAL_ERROR "cormorant_add_model: there are no archives for ${cpu} and -mfloat-abi=${abi} in ${folder}; "
+          "use FROM sources")
       endif()
       foreach(part kernels runtime)
-        set(name cormorant_${part}_${archive}_archives)
-        add_library(${name} STATIC IMPORTED GLOBAL)
-        set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${folder}/lib${part}.a
+        set(imported cormorant_${part}_${name}_archives)
+        add_library(${imported} STATIC IMPORTED GLOBAL)
+        set_target_properties(${imported} PROPERTIES IMPORTED_LOCATION ${folder}/lib${part}.a
           IMPORTED_LINK_INTERFACE_LANGUAGES C)
       endforeach()
-      set_property(TARGET cormorant_kernels_${archive}_archives PROPERTY
-        INTERFACE_LINK_LIBRARIES cormorant_runtime_${archive}_archives m)
+      cormorant_c_library(after)
+      set_property(TARGET ${library} PROPERTY INTERFACE_LINK_LIBRARIES cormorant_runtime_${name}_archives ${after})
     else()
-      cormorant_float_abi(abi) # fails unless this folder's flags name a Cortex-M
-      string(CONCAT why "cormorant_add_model: kernels for ${cpu} must be compiled from sources here (floats are passed as "
-        "by -mfloat-abi=${abi}, the archives are for ${CORMORANT_FLOAT_ABI_${archive}}, or FROM sources asks for it), and "
-        "they are C++20, while your own code may stay in C")
+      cormorant_require_cortex_m("${abi}")
+      string(CONCAT why "cormorant_add_model: kernels for ${cpu} must be compiled from sources here (there are no archives "
+        "for -mfloat-abi=${abi} in ${folder}, or FROM sources asks for it), and they are C++20, while your own code may "
+        "stay in C")
       cormorant_require_language(CXX "${why}")
-      cormorant_compile_kernels(${library} ${archive})
+      cormorant_compile_kernels(${library} ${archive} ${abi})
       set_property(TARGET ${library} PROPERTY CORMORANT_FLAGS "${flags}")
     endif()
   endif()
   set(${result} ${library} PARENT_SCOPE)
+endfunction()
+
+# What kernels need of the C library and the compiler's own, for projects whose options (-nostdlib) leave both to them. A
+# linker looks in them for what precedes them, so they are named after the kernels. Zephyr has a C library of its own.
+function(cormorant_c_library result)
+  set(libraries m)
+  if(NOT TARGET zephyr_interface)
+    list(APPEND libraries c)
+    if("GNU" IN_LIST CMAKE_C_COMPILER_ID OR "GNU" IN_LIST CMAKE_CXX_COMPILER_ID)
+      list(APPEND libraries gcc)
+    endif()
+  endif()
+  set(${result} ${libraries} PARENT_SCOPE)
 endfunction()
 
 # What to add to a language's options in this folder: -O2, but in configurations that are optimized for size. -O0 would make
@@ -174,9 +202,12 @@ function(cormorant_optimization language result)
 endfunction()
 
 # Everything that a Cortex-M executes, with this project's flags. A link takes only what is named.
-function(cormorant_compile_kernels library archive)
+function(cormorant_compile_kernels library archive abi)
   include(${CORMORANT_SOURCES}/firmware/sources.cmake)
   cormorant_target_sources(${CORMORANT_SOURCES} ${archive} sources)
+  if(abi STREQUAL soft) # compilers have no vectors then
+    list(FILTER sources EXCLUDE REGEX "_mve[^/]*[.]cc$")
+  endif()
   add_library(${library} STATIC EXCLUDE_FROM_ALL ${sources})
   target_include_directories(${library} PRIVATE ${CORMORANT_SOURCES} ${CORMORANT_SOURCES}/include)
   target_compile_features(${library} PRIVATE cxx_std_20)
@@ -185,7 +216,8 @@ function(cormorant_compile_kernels library archive)
   # Without contraction into fused multiply-adds, FPU, soft float and the host give the same bits.
   target_compile_options(${library} PRIVATE ${optimization} -ffunction-sections -fdata-sections -ffp-contract=off
     -fno-exceptions -fno-rtti -fno-threadsafe-statics)
-  target_link_libraries(${library} PUBLIC m)
+  cormorant_c_library(after)
+  target_link_libraries(${library} PUBLIC ${after})
 endfunction()
 
 # A CPU's name as the program takes it: Cortex-M55, cortex_m55, M55, m0+.
@@ -253,7 +285,7 @@ function(cormorant_add_model app)
       "told otherwise: give ${M_MODEL} another NAME")
   endif()
   set_property(TARGET ${app} APPEND PROPERTY CORMORANT_MODEL_NAMES ${M_NAME})
-  cormorant_kernel_library(${M_TARGET} "${M_FROM}" kernels)
+  cormorant_kernel_library(${M_TARGET} "${M_FROM}" "${M_ISA}" kernels)
 
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${app}.models)
   file(MAKE_DIRECTORY ${folder})

@@ -28,7 +28,7 @@ install(FILES ${package}/cormorant-config.cmake ${package}/cormorant-config-vers
   DESTINATION lib/cmake/cormorant)
 
 install(DIRECTORY ${CORMORANT_TARGET_DIR}/gcc DESTINATION lib/cormorant/target
-  FILES_MATCHING PATTERN "lib*.a" PATTERN "link.txt" PATTERN "CMakeFiles" EXCLUDE)
+  FILES_MATCHING PATTERN "lib*.a" PATTERN "link.txt" PATTERN "CMakeFiles" EXCLUDE PATTERN "generated" EXCLUDE PATTERN "firmware" EXCLUDE)
 
 # Sources of what runs on a Cortex-M, and the boards' linker scripts.
 set(sources share/cormorant/sources)

@@ -45,6 +45,26 @@ set(CORMORANT_FLAGS_m55_scalar -mcpu=cortex-m55+nodsp -mfloat-abi=hard) # MVE re
 set(CORMORANT_FLAGS_m55_dsp -mcpu=cortex-m55+nomve -mfloat-abi=hard)
 set(CORMORANT_FLAGS_m55_mve ${CORMORANT_FLAGS_m55})
 
+# How floats are passed to functions: each CPU's flags say one way, and archives for the others are compiled for firmware
+# whose code passes them so. softfp passes them in integer registers and computes in the FPU; soft uses no register of it,
+# and therefore no vectors of MVE.
+foreach(archive IN LISTS CORMORANT_ARCHIVES)
+  set(CORMORANT_FLOAT_ABIS_${archive} soft)
+  if("-mfloat-abi=hard" IN_LIST CORMORANT_FLAGS_${archive})
+    set(CORMORANT_FLOAT_ABIS_${archive} hard softfp soft)
+  endif()
+endforeach()
+
+# cormorant_archive_name(ARCHIVE ABI RESULT): the folder of its archives, m4 or m4-soft.
+function(cormorant_archive_name archive abi result)
+  list(GET CORMORANT_FLOAT_ABIS_${archive} 0 usual)
+  set(name ${archive})
+  if(NOT abi STREQUAL usual)
+    string(APPEND name -${abi})
+  endif()
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
 # Kernels are written for speed, but their inner loops are assembly: -O3's unrolling of the rest gains 1 % of KWS's
 # instructions on M4 (gcc) and costs 12 % of its code.
 foreach(archive IN LISTS CORMORANT_ARCHIVES)

@@ -47,6 +47,8 @@ check listener mps2-an386 "1600 ms: rising
 2600 ms: falling
 3600 ms: doorbell
 4600 ms: alarm"
+# Without the libraries that a compiler's driver adds.
+sed -i 's/-nostartfiles/-nostdlib/' "$work/project/examples/board/board.cmake"
 check c mps2-an386 "..... heard: sawtooth, 98 %"
 
 # The program takes nothing from the tree that it was built in: not the models, and no path is in it (with sanitizers, the
@@ -154,11 +156,11 @@ refuses() {  # what it is, what must be said, then as configures
 }
 echo "refused"
 model="MODEL $work/project/docs/tutorial/wave.pt2"
-soft="-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16"
+softfp="-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16"
 hard="-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 for way in "$found" "$added"; do
-  refuses "a C project whose kernels must be compiled" "add CXX to the LANGUAGES of project()" "$way" "C ASM" "$soft" \
-    "cormorant_add_model(app $model TARGET cortex-m4)"
+  refuses "a C project whose kernels must be compiled" "add CXX to the LANGUAGES of project()" "$way" "C ASM" "$softfp" \
+    "cormorant_add_model(app $model TARGET cortex-m4 FROM sources)"
 done
 refuses "a project that adds the sources and has no assembler" "add ASM to the LANGUAGES of project()" "$added" "C CXX" \
   "$hard" "cormorant_add_model(app $model TARGET cortex-m4)"
@@ -187,6 +189,42 @@ for cpu in cortex-m3 cortex-m4; do
   arm-none-eabi-gcc -mcpu=$cpu -fsyntax-only -I"$work/moved/include" -x c "$header" >"$work/log" 2>&1 || status=1
   case $cpu$status in cortex-m31 | cortex-m40) ;; *) cat "$work/log"; fail "the header of a model for Cortex-M4, compiled for $cpu" ;; esac
 done
+
+# How a project passes floats chooses its archives, or sources where there are none. (tests/package/float_abis_test.sh
+# executes them. Only ./dev build and ./dev package build all of them: elsewhere others stand in.)
+echo "float ABIs"
+archives=$work/moved/lib/cormorant/target/gcc
+for name in m4-softfp m4-soft m55-softfp m55-soft; do
+  [ -d "$archives/$name" ] || cp -r "$archives/${name%-*}" "$archives/$name"
+done
+links() {  # archives, CPU, flags, further arguments of cormorant_add_model
+  configures "$found" "C ASM" "$3" "cormorant_add_model(app $model TARGET $2 ${4:-})" ||
+    { cat "$work/log"; fail "a project for $1 was refused"; return; }
+  ninja -C "$work/configured/build" -t query app >"$work/log"
+  for part in kernels runtime; do
+    grep -qF "/gcc/$1/lib$part.a" "$work/log" || { cat "$work/log"; fail "flags '$3' do not link $part of $1"; }
+  done
+}
+links m3 cortex-m3 "-mcpu=cortex-m3"
+links m4 cortex-m4 "$hard"
+links m4-softfp cortex-m4 "$softfp"
+links m4-soft cortex-m4 "-mcpu=cortex-m4"
+links m4-soft cortex-m4 "-mcpu=cortex-m4 -mfloat-abi=soft" "FROM archives"
+links m4 cortex-m4 "" "FROM archives" # flags are the target's own: the usual ones
+links m55-softfp cortex-m55 "-mcpu=cortex-m55 -mfloat-abi=softfp"
+links m55-soft cortex-m55 "-mcpu=cortex-m55" "ISA dsp"
+for way in "" "FROM archives" "FROM sources" "ISA mve"; do
+  refuses "MVE without registers" "leaves no registers to MVE" "$found" "C CXX ASM" "-mcpu=cortex-m55 -mfloat-abi=soft" \
+    "cormorant_add_model(app $model TARGET cortex-m55 $way)"
+done
+configures "$found" "C CXX ASM" "-mcpu=cortex-m55" "cormorant_add_model(app $model TARGET cortex-m55 ISA dsp FROM sources)" ||
+  { cat "$work/log"; fail "kernels for an M55 with soft float were refused"; }
+! ninja -C "$work/configured/build" -t targets all | grep -q '_mve.*obj' || fail "MVE is compiled for soft float"
+rm -r "$archives/m4-softfp"
+configures "$found" "C CXX ASM" "$softfp" "cormorant_add_model(app $model TARGET cortex-m4)" && grep -q "from sources" "$work/log" ||
+  { cat "$work/log"; fail "there are no archives, and yet no sources"; }
+refuses "archives that are not there" "there are no archives for cortex-m4 and -mfloat-abi=softfp" "$found" "C ASM" "$softfp" \
+  "cormorant_add_model(app $model TARGET cortex-m4 FROM archives)"
 
 # Folders of one project share kernels that are compiled from sources only if they have the same flags.
 folders=$work/folders

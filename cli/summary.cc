@@ -39,9 +39,9 @@ void print_rows(const compiler::RowsFacts& rows, bool with_curve) {
   }
 }
 
-void print_comparison(const compiler::Facts& facts) {
+void print_comparison(const compiler::Facts& facts, std::size_t steps) {
   if (const auto worst = driver::worst_db(facts); worst && facts.comparison) {
-    fmt::print("  SQNR        {:>11.1f} {}\n", *worst, driver::compared_text(*facts.comparison));
+    fmt::print("  SQNR        {:>11.1f} {}\n", *worst, driver::compared_text(*facts.comparison, steps));
   }
 }
 
@@ -139,7 +139,7 @@ void print_summary(const driver::CompileFlags& flags, const driver::CompileResul
   if (options.io == compiler::Io::uint8) print_uint8(compiled.program, output);
   if (result.calibration) {
     print_calibration(*result.calibration);
-    print_comparison(facts);
+    print_comparison(facts, options.calibration.steps);
   }
   if (facts.bits) {
     print_bits(*facts.bits);

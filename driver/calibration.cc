@@ -199,9 +199,14 @@ CalibrationFacts look_at(const quantizer::Samples& samples, const npy::DataSet& 
   }
   const std::size_t count = samples.count / std::max<std::size_t>(1, samples.steps);
   if (count < kFew) {
+    const char* const plural = count == 1 ? "" : "s";
     facts.warnings.push_back(
-        fmt::format("only {} calibration sample{}: use about a hundred different ones to cover what the model will see",
-                    count, count == 1 ? "" : "s"));
+        samples.steps > 1
+            ? fmt::format("only {} calibration sequence{}: use more of them to cover what the model will see", count,
+                          plural)
+            : fmt::format(
+                  "only {} calibration sample{}: use about a hundred different ones to cover what the model will see",
+                  count, plural));
   }
   for (std::size_t k = 0; k < facts.inputs.size(); ++k) {
     const CalibrationInput& input = facts.inputs[k];

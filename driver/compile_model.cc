@@ -253,7 +253,7 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
                      {"Calibration", calibration_text(flags, result.compiled, result.options)},
                      {"Bits", result.compiled.facts.bits ? "for each layer: " + result.compiled.facts.bits->goal
                                                          : flags.quantization.scheme},
-                     {"SQNR", comparison_text(result.compiled.facts)},
+                     {"SQNR", comparison_text(result.compiled.facts, result.options.calibration.steps)},
                      {"Optimized for", flags.optimize},
                      {"Memory", none_if_empty(flags.memory, "one region of unlimited size")},
                      {"Constants read from", flags.weights_in},

@@ -114,16 +114,17 @@ std::optional<double> worst_db(const compiler::Facts& facts) {
   return std::isfinite(worst) ? std::optional(worst) : std::nullopt;
 }
 
-std::string compared_text(const compiler::Comparison& comparison) {
+std::string compared_text(const compiler::Comparison& comparison, std::size_t steps) {
   const char* const output = comparison.output_db.size() == 1 ? "output" : "worst output";
   if (comparison.samples == 1)
     return fmt::format("dB for the {} (only one sample: of the whole output, not of what varies)", output);
-  return fmt::format("dB for the {}, over {} of these samples", output, comparison.samples);
+  return fmt::format("dB for the {}, over {} of these {}", output, comparison.samples, steps > 1 ? "steps" : "samples");
 }
 
-std::string comparison_text(const compiler::Facts& facts) {
+std::string comparison_text(const compiler::Facts& facts, std::size_t steps) {
   const auto worst = worst_db(facts);
-  return worst && facts.comparison ? fmt::format("{:.1f} {}", *worst, compared_text(*facts.comparison)) : "not known";
+  return worst && facts.comparison ? fmt::format("{:.1f} {}", *worst, compared_text(*facts.comparison, steps))
+                                   : "not known";
 }
 
 }  // namespace cormorant::driver

@@ -24,8 +24,8 @@ double percent_more(const compiler::RowsFacts& rows, std::int64_t extra);
 nlohmann::json output_db_json(const compiler::Facts& facts);
 // The worst output's; none where nothing was compared, or nothing differs.
 std::optional<double> worst_db(const compiler::Facts& facts);
-// What was compared: "dB for the output, over 8 of these samples".
-std::string compared_text(const compiler::Comparison& comparison);
-std::string comparison_text(const compiler::Facts& facts);
+// What was compared: "dB for the output, over 8 of these samples", or steps of sequences that have so many.
+std::string compared_text(const compiler::Comparison& comparison, std::size_t steps);
+std::string comparison_text(const compiler::Facts& facts, std::size_t steps);
 
 }  // namespace cormorant::driver

@@ -451,7 +451,7 @@ TEST_F(StateCommands, InspectExplainsWithSequences) {
                                                 "--sequence", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_FALSE(ran.json().at("explanation").at("nodes").empty());
-  EXPECT_TRUE(has(ran.err, "warning: only 2 calibration samples")) << ran.err;
+  EXPECT_TRUE(has(ran.err, "warning: only 2 calibration sequences")) << ran.err;
   EXPECT_FALSE(has(ran.err, "calibrate on sequences")) << ran.err;
 }
 

@@ -37,16 +37,23 @@ std::string output_of(const CompileFlags& flags, const std::string& model) {
   return path.string();
 }
 
-std::vector<std::byte> bundle(const CompileFlags& flags, const compiler::Compiled& compiled, const std::string& model) {
-  const ProgramFile program = program_from(compiled.program, model);
-  return pte::write_bundle(flags.bundle.empty() ? make_random_bundle(program)
-                                                : make_bundle(program, npy::read_data_set(flags.bundle)));
+// With the test cases of the only method, which needs no name, or of all.
+std::vector<std::byte> bundle(const CompileFlags& flags, const std::vector<std::byte>& bytes, const std::string& model,
+                              const std::vector<std::string>& methods = {""}) {
+  std::vector<pte::Bundle> bundles;
+  for (const std::string& method : methods) {
+    const ProgramFile program = program_from(bytes, model, true, method);
+    bundles.push_back(flags.bundle.empty() ? make_random_bundle(program)
+                                           : make_bundle(program, npy::read_data_set(flags.bundle, method)));
+  }
+  return pte::write_bundle(bundles);
 }
 
 // The files that are read may not be written.
-void check_files(const CompileFlags& flags, const std::string& model, const std::string& output) {
+void check_files(const CompileFlags& flags, const std::vector<std::string>& reports, const std::string& model,
+                 const std::string& output) {
   require_writable(output);
-  if (!flags.report.empty()) require_writable(flags.report);
+  for (const std::string& report : reports) require_writable(report);
   const std::vector<NamedFile> inputs = {{"the model", model},
                                          {"the model's weights file", model + ".data"},
                                          {"--calibrate", flags.calibrate},
@@ -54,13 +61,24 @@ void check_files(const CompileFlags& flags, const std::string& model, const std:
                                          {"--layer-settings", flags.quantization.layers_file}};
   require_other_file({"--output", output}, inputs);
   require_other_file({"--output", names_file(output)}, inputs);
-  require_other_file({"--report", flags.report}, inputs);
-  require_other_file({"--report", flags.report}, {{"--output", output}});
+  for (const std::string& report : reports) {
+    require_other_file({"--report", report}, inputs);
+    require_other_file({"--report", report}, {{"--output", output}});
+  }
+}
+
+// One page, or one per method.
+std::vector<std::string> reports_of(const CompileFlags& flags, const std::vector<std::string>& methods) {
+  if (flags.report.empty()) return {};
+  if (methods.size() < 2) return {flags.report};
+  std::vector<std::string> reports;
+  for (const std::string& method : methods) reports.push_back(driver::report_of(flags.report, method));
+  return reports;
 }
 
 // All methods of a file, in one program.
 void run_methods(const CompileFlags& flags, const driver::CompileInputs& inputs, const std::vector<std::string>& names,
-                 const std::string& output) {
+                 const std::vector<std::string>& reports, const std::string& output) {
   const driver::CompiledMethods compiled = driver::compile_methods(flags, inputs, names);
   std::vector<MethodNames> steps;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -68,7 +86,13 @@ void run_methods(const CompileFlags& flags, const driver::CompileInputs& inputs,
     if (!flags.quiet) print_warnings(driver::warnings_of(method.compiled.facts));
     steps.push_back({names[i], method.compiled.facts.steps, method.explanation});
   }
-  write_output(output, compiled.program);
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    CompileFlags of_method = flags;
+    of_method.method = names[i];
+    write_output(reports[i], report_page(of_method, compiled.methods[i]));
+  }
+  const std::string& model = compiled.methods.front().model;
+  write_output(output, flags.bundles() ? bundle(flags, compiled.program, model, names) : compiled.program);
   if (flags.names) write_names(output, compiled.program, steps);
   if (flags.json) {
     nlohmann::ordered_json json = compiled.figures;
@@ -94,20 +118,21 @@ void run(const CompileFlags& flags) {
   }
   const std::string model = find_model(flags.model);
   const std::string output = output_of(flags, model);
-  check_files(flags, model, output);
   driver::CompileInputs inputs;
   if (!flags.json && !flags.quiet) inputs.progress = terminal_progress();
   // What is wrong with the command comes before the file's faults.
   compiler::Options options = driver::options_of(flags, !flags.calibrate.empty());
   const std::vector<std::string> methods =
       flags.method.empty() ? compiler::method_names(model) : std::vector<std::string>();
-  if (methods.size() > 1) return run_methods(flags, inputs, methods, output);
+  const std::vector<std::string> reports = reports_of(flags, methods);
+  check_files(flags, reports, model, output);
+  if (methods.size() > 1) return run_methods(flags, inputs, methods, reports, output);
   const driver::CompileResult result = driver::compile_model(flags, std::move(options), inputs);
   const compiler::Compiled& compiled = result.compiled;
   if (!flags.quiet) print_warnings(driver::warnings_of(compiled.facts));
-  if (!flags.report.empty()) write_output(flags.report, report_page(flags, result));
+  for (const std::string& report : reports) write_output(report, report_page(flags, result));
   if (result.excess) throw InputError(*result.excess);  // after the report, which shows where it goes
-  write_output(output, flags.bundles() ? bundle(flags, compiled, model) : compiled.program);
+  write_output(output, flags.bundles() ? bundle(flags, compiled.program, model) : compiled.program);
   if (flags.names) write_names(output, compiled.program, compiled.facts.steps, result.explanation);
   if (flags.json) {
     nlohmann::ordered_json json = result.figures;

@@ -64,12 +64,15 @@ void add_compile_options(CLI::App& command, driver::CompileFlags& flags) {
       "Minimum SQNR in dB of the worst output on calibration data; less is an error. With --scheme=auto, "
       "layers get the bits this takes");
   command.add_flag("--strict", flags.strict, "Treat an operator left in float as an error");
-  command.add_option("--bundle", flags.bundle,
-                     "Write a bundled program (.bpte) with the inputs x of this .npz and the expected outputs y");
+  command.add_option(
+      "--bundle", flags.bundle,
+      "Write a bundled program (.bpte) with the inputs x of this .npz and the expected outputs y (METHOD.x "
+      "and METHOD.y if there are several methods)");
   command.add_flag("--bundleio", flags.bundle_io, "The same with a random input");
   command.add_option(
       "--report", flags.report,
-      "Write an HTML report on flash and RAM, the arena over time, and every layer's cost and quantization");
+      "Write an HTML report on flash and RAM, the arena over time, and every layer's cost and quantization; one per "
+      "method, FILE.METHOD.html, if there are several");
   command
       .add_option("--optimize", flags.optimize,
                   "What to optimize for: speed (larger constants, more code), size (fewest kernels) or balanced; ram: "

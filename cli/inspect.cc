@@ -437,7 +437,7 @@ void run(const InspectFlags& flags) {
     json = model_json(graph);
     if (flags.explain) explanation = explain_model(graph, flags);
   } else if (kind == FileKind::bundle) {
-    const pte::Bundle bundle = read_bundle(file);
+    const pte::Bundle bundle = read_bundle(file, flags.method);
     json = program_json(file, AlignedBytes(bundle.program).span(), flags.method);
     if (flags.explain) explanation = with_names_of(file, [&] { return explain_program(file, bundle.program, json); });
     json["format"] = "bpte";

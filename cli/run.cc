@@ -205,9 +205,11 @@ std::vector<Arrays> read_inputs(const RunFlags& flags, const ProgramFile& progra
 
 Outcome run_bundle(const RunFlags& flags, const ProgramFile& program, const ExecuteOn& where) {
   if (!flags.inputs.empty()) throw UsageError(flags.program + " has its own inputs\n  remove --input");
-  const pte::Bundle bundle = read_bundle(flags.program);
-  if (bundle.cases.empty())
-    throw InputError({"the bundle has no test case", "bundle the program again", flags.program});
+  const pte::Bundle bundle = read_bundle(flags.program, flags.method);
+  if (bundle.cases.empty()) {
+    const std::string of_method = flags.method.empty() ? "" : fmt::format(" for method '{}'", flags.method);
+    throw InputError({"the bundle has no test case" + of_method, "bundle the program again", flags.program});
+  }
   Outcome outcome{execute(program, bundled_inputs(bundle, flags.program), where), {}};
   outcome.check = check_outputs(bundle, outcome.execution.outputs, flags.tolerance, flags.program);
   return outcome;

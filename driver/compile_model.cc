@@ -245,7 +245,7 @@ std::string report_page(const CompileFlags& flags, const CompileResult& result) 
                 .figures = result.figures,
                 .explanation = result.explanation};
   const auto none_if_empty = [](const std::string& text, const char* none) { return text.empty() ? none : text; };
-  report.settings = {{"Model", flags.model},
+  report.settings = {{"Model", flags.method.empty() ? flags.model : flags.model + ", method " + flags.method},
                      {"CPU and ISA", fmt::format("{}, {}", result.figures["target"].get<std::string>(),
                                                  result.figures["isa"].get<std::string>())},
                      {"Runtime", flags.runtime},

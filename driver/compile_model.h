@@ -4,6 +4,7 @@
 // of it out. The command prints and writes what comes out; the Python module hands it to its caller.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,7 +23,8 @@ namespace cormorant::driver {
 
 // What is not said by options.
 struct CompileInputs {
-  std::shared_ptr<const npy::DataSet> calibration;  // instead of --calibrate
+  std::shared_ptr<const npy::DataSet> calibration;                             // instead of --calibrate
+  std::map<std::string, std::shared_ptr<const npy::DataSet>> of_methods = {};  // the same of a file with several
   Progress progress;
   bool advises = true;  // where a budget is exceeded, tries what would meet it
 };

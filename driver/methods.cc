@@ -18,13 +18,6 @@
 namespace cormorant::driver {
 namespace {
 
-void require_one_program(const CompileFlags& flags, const std::vector<std::string>& names) {
-  const char* const option = flags.bundles() ? "--bundle" : !flags.report.empty() ? "--report" : nullptr;
-  if (option == nullptr) return;
-  throw UsageError(fmt::format("{} is for one method, but the file has {}: {}\n  choose one with --method", option,
-                               names.size(), fmt::join(names, ", ")));
-}
-
 CompileResult compile_one(const std::string& method, const CompileFlags& flags, const CompileInputs& inputs) {
   CompileFlags own = flags;
   own.method = method;
@@ -33,6 +26,14 @@ CompileResult compile_one(const std::string& method, const CompileFlags& flags, 
   if (!flags.intermediates.empty()) own.intermediates = (std::filesystem::path(flags.intermediates) / method).string();
   CompileInputs of_one = inputs;
   of_one.advises = false;
+  if (!inputs.of_methods.empty()) {
+    const auto data = inputs.of_methods.find(method);
+    if (data == inputs.of_methods.end()) {
+      throw InputError({fmt::format("method {}: there is no calibration data for it", method),
+                        "give data for every method, or compile those that have some one by one (--method)"});
+    }
+    of_one.calibration = data->second;
+  }
   try {
     CompileResult result = compile_model(own, of_one);
     if (result.excess) throw CompileError(*result.excess, warnings_of(result.compiled.facts));
@@ -123,7 +124,9 @@ void compile_all(const CompileFlags& flags, const CompileInputs& inputs, Compile
   for (std::size_t i = 0; i < names.size(); ++i) {
     CompileResult& method = compiled.methods[i];
     const ops::Config& config = method.options.config;
-    method.firmware = link_for(compiled.program, config.target, request_of(flags, config), names[i]);
+    FirmwareRequest request = request_of(flags, config);
+    request.cycles = !flags.report.empty();
+    method.firmware = link_for(compiled.program, config.target, request, names[i]);
     method.figures["firmware"] = firmware_json(method.firmware, config.target);
   }
   require_budget(compiled.methods.front().budget, compiled, model);
@@ -131,6 +134,11 @@ void compile_all(const CompileFlags& flags, const CompileInputs& inputs, Compile
 }
 
 }  // namespace
+
+std::string report_of(const std::string& file, const std::string& method) {
+  const std::filesystem::path path(file);
+  return (path.parent_path() / (path.stem().string() + "." + method + path.extension().string())).string();
+}
 
 MethodTotals totals_of(const CompiledMethods& compiled) {
   MethodTotals totals;
@@ -149,7 +157,6 @@ MethodTotals totals_of(const CompiledMethods& compiled) {
 
 CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& inputs,
                                 const std::vector<std::string>& names) {
-  require_one_program(flags, names);
   CompiledMethods compiled{.names = names, .methods = {}, .program = {}, .arenas = {}, .figures = {}};
   try {
     compile_all(flags, inputs, compiled);

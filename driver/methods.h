@@ -19,7 +19,7 @@ struct CompiledMethods {
   nlohmann::ordered_json figures;
 };
 
-// Throws UsageError for options that are about a single program, and InputError where a budget or a region is exceeded.
+// Throws InputError where a budget or a region is exceeded.
 CompiledMethods compile_methods(const CompileFlags& flags, const CompileInputs& inputs,
                                 const std::vector<std::string>& names);
 
@@ -30,5 +30,8 @@ struct MethodTotals {
   bool is_linked = true;  // else neither code nor stack is known
 };
 MethodTotals totals_of(const CompiledMethods& compiled);
+
+// Where a page of --report is for one of several methods: page.html, page.encode.html.
+std::string report_of(const std::string& file, const std::string& method);
 
 }  // namespace cormorant::driver

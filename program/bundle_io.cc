@@ -45,9 +45,9 @@ npy::Array sample_of(const npy::Array& array, std::size_t index) {
 
 }  // namespace
 
-pte::Bundle read_bundle(const std::string& path) {
+pte::Bundle read_bundle(const std::string& path, const std::string& method) {
   try {
-    return pte::read_bundle(read_file(path));
+    return pte::read_bundle(read_file(path), method);
   } catch (const InputError& error) {
     Diagnostic diagnostic = error.diagnostic();
     diagnostic.file = path;

@@ -13,7 +13,7 @@
 namespace cormorant {
 
 // Throws InputError that names the file.
-pte::Bundle read_bundle(const std::string& path);
+pte::Bundle read_bundle(const std::string& path, const std::string& method = {});
 
 // A test case per sample of `data`: inputs by the rules of sample_arrays(), expected outputs from y (y0, y1, … where
 // there are several), or where the data has none, what the reference kernels compute.

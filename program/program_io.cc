@@ -335,7 +335,7 @@ void require_loadable(std::span<const std::byte> program, const std::string& mod
 
 ProgramFile read_program(const std::string& path, const std::string& method) {
   if (kind_of(path) == FileKind::bundle) {
-    pte::Bundle bundle = read_bundle(path);
+    pte::Bundle bundle = read_bundle(path, method);
     const bool is_said = !method.empty() || bundle.cases.empty();
     return program_from(std::move(bundle.program), path, true, is_said ? method : bundle.method);
   }

@@ -22,8 +22,12 @@
 #include "cli/cli.h"
 #include "cli/compile_options.h"
 #include "cli/run_figures.h"
+#include "compiler/import.h"
 #include "driver/compile_error.h"
 #include "driver/compile_model.h"
+#include "driver/methods.h"
+#include "formats/pte/method_names.h"
+#include "program/bundle_io.h"
 #include "program/files.h"
 #include "program/json_text.h"
 #include "program/names.h"
@@ -137,9 +141,9 @@ class Program {
   explicit Program(ProgramFile file, std::optional<StepNames> names = {})
       : file_(std::move(file)), names_(std::move(names)) {}
 
-  static Program read(const std::string& path) {
-    ProgramFile file = read_program(path);
-    std::optional<StepNames> names = read_names(path, file.bytes);
+  static Program read(const std::string& path, const std::string& method) {
+    ProgramFile file = read_program(path, method);
+    std::optional<StepNames> names = read_names(path, file.bytes, file.method);
     return Program(std::move(file), std::move(names));
   }
 
@@ -181,10 +185,17 @@ class Program {
                        bool sequence, const std::map<std::string, std::string>& settings) {
     const npy::DataSet data = data_set_from(arrays, "the data");
     ScoreRequest request{.program = &file_, .float_model = float_model, .where = place(target, settings)};
+    // A model with one method may call it otherwise than the program does.
+    if (!float_model.empty() && compiler::method_names(float_model).size() > 1) request.method = file_.method;
     if (!settings.contains("timeout")) request.where.time_limit = std::chrono::minutes(10);
     request.axes = sequence ? compiler::Axes::sequences : compiler::Axes::samples;
     const nb::gil_scoped_release released;
     return json_text(scores_json(score(request, data)));
+  }
+
+  // Test cases with the inputs that are given, or one with random inputs.
+  [[nodiscard]] pte::Bundle bundle(const std::optional<std::vector<PyNamed>>& arrays) const {
+    return arrays ? make_bundle(file_, data_set_from(*arrays, "the data")) : make_random_bundle(file_);
   }
 
  private:
@@ -198,24 +209,68 @@ class Program {
   std::optional<StepNames> names_;
 };
 
-// What compile_model() gives, with the flags it was given.
-struct Compiled {
-  driver::CompileFlags flags;
-  driver::CompileResult result;
+// Of a model, a program or a bundled program.
+std::vector<std::string> method_names(const std::string& path) {
+  if (kind_of(path) == FileKind::bundle) return pte::method_names(read_bundle(path).program);
+  return compiler::method_names(path);
+}
 
-  [[nodiscard]] std::string figures() const { return json_text(result.figures); }
-  [[nodiscard]] std::string explanation() const { return json_text(result.explanation); }
-  [[nodiscard]] std::vector<std::string> warnings() const { return result.compiled.facts.warnings; }
-  [[nodiscard]] std::string model() const { return result.model; }
-  [[nodiscard]] std::string report() const { return driver::report_page(flags, result); }
-  [[nodiscard]] Program program() const {
-    return Program(program_from(result.compiled.program, result.model), result.compiled.facts.steps);
+// A .bpte: methods of one program, each with its test cases.
+void write_bundled(const std::string& path,
+                   const std::vector<std::pair<Program*, std::optional<std::vector<PyNamed>>>>& methods) {
+  std::vector<pte::Bundle> bundles;
+  for (const auto& [program, arrays] : methods) bundles.push_back(program->bundle(arrays));
+  write_output(path, pte::write_bundle(bundles));
+}
+
+// What compile_model() gives, or compile_methods() for a file with several, with the flags it was given.
+class Compiled {
+ public:
+  Compiled(driver::CompileFlags flags, driver::CompiledMethods compiled)
+      : flags_(std::move(flags)), compiled_(std::move(compiled)) {}
+
+  [[nodiscard]] std::vector<std::string> methods() const { return compiled_.names; }  // none: there is only one
+  [[nodiscard]] std::string model() const { return one(0).model; }
+  [[nodiscard]] std::string figures() const { return json_text(compiled_.figures); }
+  // Of the method of this number.
+  [[nodiscard]] std::string figures_of(std::size_t i) const { return json_text(one(i).figures); }
+  [[nodiscard]] std::string explanation(std::size_t i) const { return json_text(one(i).explanation); }
+  [[nodiscard]] std::vector<std::string> warnings(std::size_t i) const { return one(i).compiled.facts.warnings; }
+  [[nodiscard]] std::string report(std::size_t i) const {
+    driver::CompileFlags flags = flags_;
+    if (!compiled_.names.empty()) flags.method = compiled_.names.at(i);
+    return driver::report_page(flags, one(i));
+  }
+  [[nodiscard]] Program program(std::size_t i) const {
+    const std::string method = compiled_.names.empty() ? "" : compiled_.names.at(i);
+    return Program(program_from(compiled_.program, one(i).model, true, method), one(i).compiled.facts.steps);
   }
   void save(const std::string& path, bool names) const {
-    require_other_file({"the program", path}, {{"the model", result.model}});
-    write_output(path, result.compiled.program);
-    if (names) write_names(path, result.compiled.program, result.compiled.facts.steps, result.explanation);
+    require_other_file({"the program", path}, {{"the model", model()}});
+    write_output(path, compiled_.program);
+    if (!names) return;
+    if (compiled_.names.empty()) {
+      return write_names(path, compiled_.program, one(0).compiled.facts.steps, one(0).explanation);
+    }
+    std::vector<MethodNames> steps;
+    for (std::size_t i = 0; i < compiled_.names.size(); ++i) {
+      steps.push_back({compiled_.names[i], one(i).compiled.facts.steps, one(i).explanation});
+    }
+    write_names(path, compiled_.program, steps);
   }
+  void write_reports() const {
+    if (flags_.report.empty()) return;
+    if (compiled_.names.empty()) return write_output(flags_.report, report(0));
+    for (std::size_t i = 0; i < compiled_.names.size(); ++i) {
+      write_output(driver::report_of(flags_.report, compiled_.names[i]), report(i));
+    }
+  }
+
+ private:
+  [[nodiscard]] const driver::CompileResult& one(std::size_t i) const { return compiled_.methods.at(i); }
+
+  driver::CompileFlags flags_;
+  driver::CompiledMethods compiled_;
 };
 
 using PyProgress = std::function<void(std::string, std::size_t, std::size_t)>;
@@ -242,16 +297,39 @@ class Guarded {
   std::exception_ptr failure_;
 };
 
-Compiled compile(const std::vector<std::string>& arguments, const std::optional<std::vector<PyNamed>>& calibration,
+// Data by method; "" is for the only one, or for all.
+using PyData = std::map<std::string, std::vector<PyNamed>>;
+
+driver::CompiledMethods compile_file(const driver::CompileFlags& flags, driver::CompileInputs& inputs) {
+  const std::vector<std::string> names =
+      flags.method.empty() ? compiler::method_names(find_model(flags.model)) : std::vector<std::string>();
+  driver::CompiledMethods compiled;
+  if (names.size() > 1) {
+    compiled = driver::compile_methods(flags, inputs, names);
+  } else {
+    compiled.methods.push_back(driver::compile_model(flags, inputs));
+    compiled.program = compiled.methods.front().compiled.program;
+    compiled.figures = compiled.methods.front().figures;
+  }
+  for (driver::CompileResult& method : compiled.methods) method.options.progress = nullptr;
+  return compiled;
+}
+
+Compiled compile(const std::vector<std::string>& arguments, const std::optional<PyData>& calibration,
                  std::optional<PyProgress> progress) {
-  Compiled compiled;
+  driver::CompileFlags flags;
   CLI::App app("", "compile");
-  cli::add_compile_options(app, compiled.flags);
+  cli::add_compile_options(app, flags);
   parse(app, arguments);
-  compiled.flags.explain = true;  // for the report
+  flags.explain = true;  // for the report
   driver::CompileInputs inputs;
-  if (calibration) {
-    inputs.calibration = std::make_shared<const npy::DataSet>(data_set_from(*calibration, "the calibration data"));
+  for (const auto& [method, arrays] : calibration.value_or(PyData())) {
+    auto data = std::make_shared<const npy::DataSet>(data_set_from(arrays, "the calibration data"));
+    if (method.empty()) {
+      inputs.calibration = std::move(data);
+    } else {
+      inputs.of_methods.emplace(method, std::move(data));
+    }
   }
   const auto guarded = progress ? std::make_shared<Guarded>(std::move(*progress)) : nullptr;
   if (guarded) {
@@ -259,17 +337,19 @@ Compiled compile(const std::vector<std::string>& arguments, const std::optional<
       (*guarded)(task, done, total);
     };
   }
+  std::optional<Compiled> compiled;
+  std::optional<driver::CompileError> excess;
   {
     const nb::gil_scoped_release released;
-    compiled.result = driver::compile_model(compiled.flags, inputs);
-    if (!compiled.flags.report.empty()) write_output(compiled.flags.report, compiled.report());
+    driver::CompiledMethods methods = compile_file(flags, inputs);
+    const driver::CompileResult& first = methods.methods.front();
+    if (first.excess) excess.emplace(*first.excess, driver::warnings_of(first.compiled.facts));
+    compiled.emplace(flags, std::move(methods));
+    compiled->write_reports();
   }
   if (guarded) guarded->rethrow();
-  if (compiled.result.excess) {
-    throw driver::CompileError(*compiled.result.excess, driver::warnings_of(compiled.result.compiled.facts));
-  }
-  compiled.result.options.progress = nullptr;
-  return compiled;
+  if (excess) throw *excess;
+  return std::move(*compiled);
 }
 
 // ---- errors ---------------------------------------------------------------------------------------------------------
@@ -349,6 +429,9 @@ NB_MODULE(_core, m) {
   });
   m.def("compile", &compile, nb::arg("arguments"), nb::arg("calibration").none(), nb::arg("progress").none());
 
+  m.def("method_names", &method_names);
+  m.def("write_bundled", &write_bundled, nb::arg("path"), nb::arg("methods"));
+
   nb::class_<Program>(m, "Program")
       .def_static("read", &Program::read)
       .def_prop_ro("bytes", &Program::bytes)
@@ -359,10 +442,12 @@ NB_MODULE(_core, m) {
       .def("run", &Program::run)
       .def("evaluate", &Program::evaluate);
   nb::class_<Compiled>(m, "Compiled")
-      .def_prop_ro("figures", &Compiled::figures)
-      .def_prop_ro("explanation", &Compiled::explanation)
-      .def_prop_ro("warnings", &Compiled::warnings)
+      .def_prop_ro("methods", &Compiled::methods)
       .def_prop_ro("model", &Compiled::model)
+      .def_prop_ro("figures", &Compiled::figures)
+      .def("figures_of", &Compiled::figures_of)
+      .def("explanation", &Compiled::explanation)
+      .def("warnings", &Compiled::warnings)
       .def("report", &Compiled::report)
       .def("program", &Compiled::program)
       .def("save", &Compiled::save);

@@ -132,12 +132,50 @@ TEST_F(Methods, ThatAreNotThereAreNamed) {
   const Ran absent = compile({"--method", "train"});
   EXPECT_EQ(absent.status, 1);
   EXPECT_TRUE(has(absent.err, "there is no method 'train'\n  the methods are encode, decode, follow"));
-  const Ran report = compile({"--report", "page.html"});
-  EXPECT_EQ(report.status, 2);
-  EXPECT_TRUE(has(report.err, "--report is for one method"));
   const Ran budget = compile({"--budget=ram=100"});
   EXPECT_EQ(budget.status, 1);
   EXPECT_TRUE(has(budget.err, "the budget for RAM is 100 bytes"));
+}
+
+TEST_F(Methods, HaveAReportEach) {
+  ASSERT_EQ(compile({"--report", "pages/codec.html"}).status, 0);
+  for (const char* const method : kMethods) {
+    const std::string page = read_text(path() / fmt::format("pages/codec.{}.html", method));
+    EXPECT_TRUE(has(page, fmt::format("methods.pt2, method {}", method))) << method;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path() / "pages/codec.html"));
+  // What would be overwritten is named before anything is.
+  const Ran same = compile({"--report", "codec.html"}, "codec.decode.html");
+  EXPECT_EQ(same.status, 2);
+  EXPECT_TRUE(has(same.err, "--report")) << same.err;
+}
+
+TEST_F(Methods, AreBundledWithTheirTests) {
+  ASSERT_EQ(compile({"--bundle", kData}).status, 0);
+  for (const char* const method : kMethods) {
+    const Ran ran = cormorant(path(), {"run", "codec.bpte", "--target=host", "--method", method});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_TRUE(has(ran.out, "Test_result: PASS")) << method << ran.out;
+  }
+  // As many cases as each method has samples.
+  const nlohmann::json inspected = cormorant(path(), {"inspect", "codec.bpte", "--method", "decode", "--json"}).json();
+  EXPECT_EQ(inspected["tested_method"], "decode");
+  std::size_t samples = 0;
+  npy::NamedArrays arrays = npy::read_npz(kData);
+  for (const auto& [name, array] : arrays) {
+    if (name.starts_with("decode.")) samples = static_cast<std::size_t>(array.shape[0]);
+  }
+  EXPECT_EQ(inspected["test_cases"], samples);
+  // The outputs that are expected are the method's own: others fail.
+  for (auto& [name, array] : arrays) {
+    if (name == "decode.y") array.data.assign(array.data.size(), std::byte(0x41));  // 12.08
+  }
+  npy::write_npz((path() / "wrong.npz").string(), arrays);
+  ASSERT_EQ(compile({"--bundle", "wrong.npz"}).status, 0);
+  EXPECT_EQ(cormorant(path(), {"run", "codec.bpte", "--target=host", "--method", "encode"}).status, 0);
+  EXPECT_EQ(cormorant(path(), {"run", "codec.bpte", "--target=host", "--method", "decode"}).status, 1);
+  ASSERT_EQ(compile({"--bundleio"}).status, 0);
+  EXPECT_EQ(cormorant(path(), {"run", "codec.bpte", "--target=host", "--method", "follow"}).status, 0);
 }
 
 TEST_F(Methods, AreWarnedOfBeforeAnErrorOfTheLast) {

@@ -87,19 +87,25 @@ bool is_bundle(std::span<const std::byte> file) {
   return file.size() >= 8 && bundle_schema::BundledProgramBufferHasIdentifier(file.data());
 }
 
-std::vector<std::byte> write_bundle(const Bundle& bundle) {
+std::vector<std::byte> write_bundle(const Bundle& bundle) { return write_bundle(std::span(&bundle, 1)); }
+
+std::vector<std::byte> write_bundle(std::span<const Bundle> methods) {
   FlatBufferBuilder builder;
-  builder.ForceVectorAlignment(bundle.program.size(), 1, 32);
-  const auto program = builder.CreateVector(as_u8(bundle.program), bundle.program.size());
-  std::vector<Offset<bundle_schema::BundledMethodTestCase>> cases;
-  for (const TestCase& test : bundle.cases) {
-    const auto inputs = write_values(builder, test.inputs);
-    const auto outputs = write_values(builder, test.expected_outputs);
-    cases.push_back(bundle_schema::CreateBundledMethodTestCase(builder, inputs, outputs));
+  const std::vector<std::byte>& bytes_of_program = methods.front().program;
+  builder.ForceVectorAlignment(bytes_of_program.size(), 1, 32);
+  const auto program = builder.CreateVector(as_u8(bytes_of_program), bytes_of_program.size());
+  std::vector<Offset<bundle_schema::BundledMethodTestSuite>> suites;
+  for (const Bundle& bundle : methods) {
+    std::vector<Offset<bundle_schema::BundledMethodTestCase>> cases;
+    for (const TestCase& test : bundle.cases) {
+      const auto inputs = write_values(builder, test.inputs);
+      const auto outputs = write_values(builder, test.expected_outputs);
+      cases.push_back(bundle_schema::CreateBundledMethodTestCase(builder, inputs, outputs));
+    }
+    const auto name = builder.CreateString(bundle.method);
+    const auto case_vector = builder.CreateVector(cases);
+    suites.push_back(bundle_schema::CreateBundledMethodTestSuite(builder, name, case_vector));
   }
-  const auto name = builder.CreateString(bundle.method);
-  const auto case_vector = builder.CreateVector(cases);
-  const std::vector suites = {bundle_schema::CreateBundledMethodTestSuite(builder, name, case_vector)};
   const auto suite_vector = builder.CreateVector(suites);
   bundle_schema::FinishBundledProgramBuffer(builder,
                                             bundle_schema::CreateBundledProgram(builder, 0, suite_vector, program));
@@ -107,7 +113,7 @@ std::vector<std::byte> write_bundle(const Bundle& bundle) {
   return {bytes.begin(), bytes.end()};
 }
 
-Bundle read_bundle(std::span<const std::byte> file) {
+Bundle read_bundle(std::span<const std::byte> file, const std::string& method) {
   if (!is_bundle(file)) throw InputError({"not a bundled program of version BP08", "bundle the program again"});
   const auto* root = verified_bundle(file);
   if (root == nullptr) damaged("an offset or length is out of bounds");
@@ -120,7 +126,9 @@ Bundle read_bundle(std::span<const std::byte> file) {
   std::size_t room = kFree + kMostTimes * file.size();
   for (const auto* suite : *root->method_test_suites()) {
     if (suite->test_cases() == nullptr || suite->test_cases()->size() == 0) continue;
-    if (suite->method_name() != nullptr) bundle.method = suite->method_name()->str();
+    const std::string name = suite->method_name() != nullptr ? suite->method_name()->str() : bundle.method;
+    if (!method.empty() && name != method) continue;
+    bundle.method = name;
     for (const auto* test : *suite->test_cases()) {
       TestCase& read = bundle.cases.emplace_back();
       read.inputs = read_values(test->inputs(), room);

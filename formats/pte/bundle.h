@@ -38,9 +38,11 @@ struct Bundle {
 bool is_bundle(std::span<const std::byte> file);
 
 std::vector<std::byte> write_bundle(const Bundle& bundle);
+// Test cases of several methods, all of the first one's program.
+std::vector<std::byte> write_bundle(std::span<const Bundle> methods);
 
-// The test cases of the first method that has any. Throws InputError if the file is damaged or holds values other than
-// tensors.
-Bundle read_bundle(std::span<const std::byte> file);
+// The test cases of a method, by default the first that has any. Throws InputError if the file is damaged or holds
+// values other than tensors.
+Bundle read_bundle(std::span<const std::byte> file, const std::string& method = {});
 
 }  // namespace cormorant::pte

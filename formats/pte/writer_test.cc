@@ -523,5 +523,17 @@ TEST(PteBundle, ProgramAndCasesComeBack) {
   }
 }
 
+TEST(PteBundle, EveryMethodHasItsCases) {
+  const TestCase one{{{DType::i8, {3}, {0}, some_bytes(3)}}, {}}, other{{{DType::i8, {2}, {0}, some_bytes(2)}}, {}};
+  const std::vector<Bundle> methods = {{write(Sample().program), "encode", {one}}, {{}, "decode", {other, one}}};
+  const auto file = write_bundle(methods);
+  EXPECT_EQ(read_bundle(file).method, "encode");  // the first
+  const Bundle decode = read_bundle(file, "decode");
+  EXPECT_EQ(decode.program, methods.front().program);
+  EXPECT_EQ(decode.method, "decode");
+  EXPECT_EQ(decode.cases, methods.back().cases);
+  EXPECT_TRUE(read_bundle(file, "follow").cases.empty());
+}
+
 }  // namespace
 }  // namespace cormorant::pte

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _core
 from . import models as _models
@@ -27,18 +27,20 @@ def compile(model: Any, target: str = "cortex-m55", calibration: Any = None, *,
             progress: Union[bool, Callable[[int, int], None], None] = None, **options: Any) -> Program:
     """Compiles a model to a program for a Cortex-M.
 
-    model        what torch.export.export returns, the path of a .pt2, a .pte or a graph as text, or a name
-                 of cormorant.models
+    model        what torch.export.export returns, a mapping of such by method name, the path of a .pt2, a .pte or a
+                 graph as text, or a name of cormorant.models
     target       "cortex-m55", "m4", …; see cormorant.targets()
     calibration  representative inputs, which quantize the model to int8: an array or tensor with samples along its first
                  axis, a mapping of them by input name, an iterable of batches (a torch DataLoader: the first entry of
-                 each batch, up to 256 samples), or the path of an .npz
+                 each batch, up to 256 samples), or the path of an .npz; for a model with several methods, a mapping of
+                 any of these by method name
     progress     a function (done, total) of calibration's samples, True or False; by default notebooks and terminals
                  show what is being done and how much of it
 
     Further options are those of `cormorant compile`, with underscores: quantize=True, io="int8",
     memory={"dtcm": "64K", "sram": "1M"}, budget={"ram": "64K"}, float_layers=["head"], optimize="size", strict=True,
-    shape={"x": (1, 3, 96, 96)}, link=False, report="page.html", …; cormorant.compile.options() lists them. Raises
+    shape={"x": (1, 3, 96, 96)}, link=False, report="page.html", …; cormorant.compile.options() lists them. A model with
+    several methods becomes one program with all of them, unless method="NAME" chooses one. Raises
     cormorant.InputError where the model or the data is at fault and cormorant.UsageError where an argument is, with the
     text that the program prints.
     """
@@ -61,20 +63,20 @@ def compile(model: Any, target: str = "cortex-m55", calibration: Any = None, *,
 
 def _compile(model: Any, path: str, folder: Optional[str], target: str, calibration: Any, progress: Any,
              options: Mapping[str, Any]) -> Program:
+    arguments = [f"--target={target}", *_arguments(options)]
     if folder is not None:
         if isinstance(model, str):
             _models.export(model, path)
         else:
             _save(model, path)
-    arguments = [f"--target={target}", *_arguments(options)]
     arrays = None
     if isinstance(calibration, (str, os.PathLike)):
         arguments.append(f"--calibrate={os.fspath(calibration)}")
     elif calibration is not None:
-        gathered = gather(calibration, None if _is_whole(calibration) else 256, _input_names(model))
-        arrays = [(name, to_core(array)) for name, array in gathered.items()]
-    compiled = _core.compile([*arguments, path], arrays, callback_of(progress))
-    program = Program(compiled.program(), compiled, compiled.model)
+        arrays = {
+            method: [(name, to_core(array)) for name, array in gather(data, None if _is_whole(data) else 256, names).items()]
+            for method, data, names in _by_method(calibration, model, path, options.get("method"))}
+    program = Program.of_compiled(_core.compile([*arguments, path], arrays, callback_of(progress)))
     if folder is not None:  # evaluate() compares with the model: it stays as long as the program
         weakref.finalize(program, shutil.rmtree, folder, True)
     return program
@@ -82,7 +84,8 @@ def _compile(model: Any, path: str, folder: Optional[str], target: str, calibrat
 
 def _options() -> Dict[str, str]:
     """Every option of compile(), with a description."""
-    return {names[0].replace("-", "_"): about for names, _, about in _core.compile_options()}
+    return {names[0].replace("-", "_"): about for names, _, about in _core.compile_options()
+            if not set(names) & {*_ELSEWHERE, *_PARAMETERS}}
 
 
 compile.options = _options  # type: ignore[attr-defined]
@@ -90,7 +93,11 @@ compile.options = _options  # type: ignore[attr-defined]
 
 def load(path: PathLike) -> Program:
     """Reads a .pte or .bpte."""
-    return Program(_core.Program.read(os.fspath(path)))
+    path = os.fspath(path)
+    methods = _core.method_names(path)
+    if len(methods) < 2:
+        return Program(_core.Program.read(path, ""))
+    return Program.of_methods({name: Program(_core.Program.read(path, name)) for name in methods})
 
 
 def export(model: Any, example: Any, path: Optional[PathLike] = None) -> Any:
@@ -109,11 +116,37 @@ def _save(model: Any, path: str) -> None:
     if torch is not None and isinstance(model, torch.export.ExportedProgram):
         torch.export.save(model, path)
         return
+    if torch is not None and isinstance(model, Mapping) and model and all(
+            isinstance(method, torch.export.ExportedProgram) for method in model.values()):
+        from torch.export.pt2_archive._package import package_pt2
+
+        package_pt2(path, exported_programs=dict(model))
+        return
     if torch is not None and isinstance(model, torch.nn.Module):
         raise _core.UsageError("a module is not a model yet: its shapes are unknown\n"
                                "  export it with an example of its inputs: cormorant.export(module, example)")
     raise _core.UsageError(f"a {type(model).__name__} is not a model\n"
                            "  give what torch.export.export returns, or the path of a .pt2")
+
+
+def _by_method(calibration: Any, model: Any, path: str, chosen: Optional[str]) -> List[Tuple[str, Any, Optional[Sequence[str]]]]:
+    """(method, data, names of its inputs), where "" is the only method, or all."""
+    methods = [chosen] if chosen else _core.method_names(path) if os.path.exists(path) else []
+    of_methods: Dict[str, Any] = {}
+    if isinstance(calibration, Mapping) and (len(methods) > 1 or chosen):
+        for key, data in calibration.items():
+            method, dot, name = str(key).partition(".")  # METHOD or METHOD.INPUT
+            if method in methods and dot:
+                of_methods.setdefault(method, {})[name] = data
+            elif method in methods:
+                of_methods[method] = data
+            elif len(methods) > 1:
+                raise _core.UsageError(f"there is no method '{method}' for the calibration data '{key}'\n"
+                                       f"  the methods are {', '.join(methods)}")
+    if not of_methods:
+        return [("", calibration, _input_names(model))]
+    by_name = model if isinstance(model, Mapping) else {}
+    return [("" if chosen else method, data, _input_names(by_name.get(method))) for method, data in of_methods.items()]
 
 
 def _is_whole(calibration: Any) -> bool:
@@ -127,6 +160,15 @@ def _input_names(model: Any) -> Optional[Sequence[str]]:
     return list(names) if names and len(names) > 1 else None
 
 
+# Options of the command line for what has a place of its own here.
+_PARAMETERS = ("model", "target", "calibrate")
+_ELSEWHERE = {
+    "output": "program.save(path)", "no-names": "program.save(path, names=False)", "json": "program.figures",
+    "explain": "program.explain()", "quiet": "progress=False", "bundle": "program.save_bundled(path, x, y)",
+    "bundleio": "program.save_bundled(path)",
+}
+
+
 def _arguments(options: Mapping[str, Any]) -> List[str]:
     """Options as on the command line, which interprets them."""
     known = {name: is_flag for names, is_flag, _ in _core.compile_options() for name in names}
@@ -135,6 +177,8 @@ def _arguments(options: Mapping[str, Any]) -> List[str]:
         name = key.replace("_", "-")
         if value is None:
             continue
+        if name in _ELSEWHERE:
+            raise _core.UsageError(f"{key} is no option here\n  use {_ELSEWHERE[name]}")
         if isinstance(value, bool):
             if value:
                 arguments.append(f"--{name}")

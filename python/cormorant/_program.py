@@ -71,33 +71,78 @@ class Measurement:
 
 
 class Program:
-    """A compiled program, from `cormorant.compile` or `cormorant.load`."""
+    """A compiled program, from `cormorant.compile` or `cormorant.load`.
 
-    def __init__(self, core: _core.Program, compiled: Optional[_core.Compiled] = None, model: str = "") -> None:
-        self._core = core
+    Of a program with several methods, `methods` has each as a Program that can be run by itself; all are in the same
+    bytes, and sizes of the whole are what all of them need together.
+    """
+
+    def __init__(self, core: _core.Program, compiled: Optional[_core.Compiled] = None, index: int = 0) -> None:
+        self._core: Optional[_core.Program] = core
         self._compiled = compiled
-        self._model = model
-        self.figures: Dict[str, Any] = json.loads(compiled.figures) if compiled else {}
-        self.warnings: List[str] = list(compiled.warnings) if compiled else []
-        self.inputs: List[Tensor] = [_tensor(t) for t in core.inputs]
-        self.outputs: List[Tensor] = [_tensor(t) for t in core.outputs]
+        self._index = index
+        self._methods: Dict[str, Program] = {}
+        self._whole: Optional[Program] = None
+        self.figures: Dict[str, Any] = json.loads(compiled.figures_of(index)) if compiled else {}
+        self.warnings: List[str] = list(compiled.warnings(index)) if compiled else []
+        self._inputs = [_tensor(t) for t in core.inputs]
+        self._outputs = [_tensor(t) for t in core.outputs]
+
+    @classmethod
+    def of_compiled(cls, compiled: _core.Compiled) -> Program:
+        """What the compiler gave: one method, or several."""
+        names = compiled.methods
+        if not names:
+            return cls(compiled.program(0), compiled)
+        whole = cls.of_methods({name: cls(compiled.program(i), compiled, i) for i, name in enumerate(names)})
+        whole._compiled = compiled
+        for method in whole._methods.values():
+            method._whole = whole  # whose model evaluate() compares with
+        whole.figures = json.loads(compiled.figures)
+        whole.warnings = [f"method {name}: {text}" for name, method in whole._methods.items() for text in method.warnings]
+        return whole
+
+    @classmethod
+    def of_methods(cls, methods: Mapping[str, Program]) -> Program:
+        """One program of several methods, which share their bytes."""
+        whole = cls.__new__(cls)
+        whole._core = whole._compiled = whole._whole = None
+        whole._index = 0
+        whole._methods = dict(methods)
+        whole.figures, whole.warnings = {}, []
+        return whole
 
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     @property
+    def methods(self) -> Dict[str, Program]:
+        """The methods of a program that has several, by name, each of which runs by itself; empty if there is only one."""
+        return dict(self._methods)
+
+    @property
+    def inputs(self) -> List[Tensor]:
+        self._require_one("inputs")
+        return self._inputs
+
+    @property
+    def outputs(self) -> List[Tensor]:
+        self._require_one("outputs")
+        return self._outputs
+
+    @property
     def bytes(self) -> bytes:
         """The .pte itself."""
-        return self._core.bytes
+        return next(iter(self._methods.values())).bytes if self._methods else self._only("bytes").bytes
 
     @property
     def has_state(self) -> bool:
         """Whether an execution depends on those before it."""
-        return self._core.has_state
+        return self._only("has_state").has_state
 
     @property
     def buffer_bytes(self) -> int:
         """What firmware keeps of a stream to continue it later (`cormorant_save`); 0 without state."""
-        return self._core.buffer_bytes
+        return self._only("buffer_bytes").buffer_bytes
 
     @property
     def target(self) -> str:
@@ -138,18 +183,20 @@ class Program:
     @property
     def state_bytes(self) -> Optional[int]:
         """RAM that the runtime needs besides the arena; None for no particular CPU, or ExecuTorch's runtime."""
-        return self._figure("firmware")["state"]
+        return self._figure("state") if self._methods else self._figure("firmware")["state"]
 
     @property
     def stack_bytes(self) -> Optional[int]:
         """The stack bound; None if no firmware was linked."""
+        if self._methods:
+            return self._figure("stack")
         bound = self._figure("firmware")["stack_bound"]
         return bound["bytes"] if bound else None
 
     @property
     def code_bytes(self) -> Optional[int]:
         """Flash for code; None if no firmware was linked."""
-        return self._figure("firmware")["code"]
+        return self._figure("code") if self._methods else self._figure("firmware")["code"]
 
     @property
     def flash_bytes(self) -> Optional[int]:
@@ -165,11 +212,11 @@ class Program:
 
     def explain(self) -> Dict[str, Any]:
         """What became of every node, as in `cormorant compile --explain --json`."""
-        return json.loads(self._made_here().explanation)
+        return json.loads(self._made_here("explain()").explanation(self._index))
 
     def report(self) -> Report:
         """The page of `cormorant compile --report`; notebooks show it."""
-        return Report(self._made_here().report())
+        return Report(self._made_here("report()").report(self._index))
 
     def save(self, path: PathLike, names: bool = True) -> None:
         """Writes the .pte, and next to it the names for profiles."""
@@ -178,6 +225,26 @@ class Program:
         else:
             with open(path, "wb") as file:
                 file.write(self.bytes)
+
+    def save_bundled(self, path: PathLike, x: Any = None, y: Any = None) -> None:
+        """Writes a bundled program (.bpte): the program with its own test, which `cormorant run` checks.
+
+        `x` and `y` are as for evaluate(), with one test case per sample: without `y`, what the reference kernels compute
+        is expected, and without `x` there is one case with random inputs. For a program with several methods they are
+        mappings of such by method name.
+        """
+        methods = self._methods or {"": self}
+        if self._methods:
+            for what in (x, y):
+                _require_methods(what, self._methods)
+        bundled = []
+        for name, method in methods.items():
+            of_x, of_y = (None if what is None else what.get(name) if self._methods else what for what in (x, y))
+            if of_x is None and of_y is not None:
+                raise _core.UsageError("there are outputs without inputs\n  give x, of which y is expected")
+            arrays = None if of_x is None else [(key, to_core(array)) for key, array in _samples(of_x, of_y).items()]
+            bundled.append((method._only("save_bundled()"), arrays))
+        _core.write_bundled(os.fspath(path), bundled)
 
     # ---- what it does ------------------------------------------------------------------------------------------------
 
@@ -223,12 +290,11 @@ class Program:
         one-hot), expected values, or a mapping y0, y1, … for several outputs. The float model is the one that was
         compiled, or the .pt2 that `reference` names ("" for none).
         """
-        arrays = dict(x) if isinstance(x, Mapping) else {"x": x}
-        if y is not None:
-            arrays.update(y if isinstance(y, Mapping) else {"y": y})
-        model = self._model if reference is None else os.fspath(reference)
-        scores = json.loads(self._core.evaluate(
-            [(name, to_core(array)) for name, array in arrays.items()], model, target, sequence, {"compiler": compiler}))
+        own = self._compiled.model if self._compiled is not None else ""
+        model = own if reference is None else os.fspath(reference)
+        scores = json.loads(self._only("evaluate()").evaluate(
+            [(name, to_core(array)) for name, array in _samples(x, y).items()], model, target, sequence,
+            {"compiler": compiler}))
         confusion = scores.get("confusion")
         return Evaluation(
             samples=scores["samples"], accuracy=scores["accuracy"], float_accuracy=scores["float_accuracy"],
@@ -240,12 +306,26 @@ class Program:
     def _figure(self, name: str) -> Any:
         if not self.figures:
             raise _core.UsageError(f"{name} is unknown for a program that was not compiled here\n  compile the model, or measure() it")
+        if name not in self.figures:
+            self._require_one(name)
         return self.figures[name]
 
-    def _made_here(self) -> _core.Compiled:
+    def _made_here(self, what: str) -> _core.Compiled:
+        self._require_one(what)
         if self._compiled is None:
             raise _core.UsageError("this program was not compiled here\n  compile its model")
         return self._compiled
+
+    def _require_one(self, what: str) -> None:
+        if self._methods:
+            names = list(self._methods)
+            raise _core.UsageError(f"{what} is of one method, and this program has {len(names)}: {', '.join(names)}\n"
+                                   f"  choose one: program.methods[\"{names[0]}\"]")
+
+    def _only(self, what: str) -> _core.Program:
+        self._require_one(what)
+        assert self._core is not None
+        return self._core
 
     def _arrange(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> List[Any]:
         names = [t.name for t in self.inputs]
@@ -262,6 +342,7 @@ class Program:
 
     def _execute(self, inputs: Sequence[Any], named: Mapping[str, Any], target: str, sequence: bool,
                  settings: Dict[str, str]) -> Tuple[Any, Dict[str, Any]]:
+        core = self._only("an execution")
         arranged = self._arrange(inputs, named)
         tensors_in = any(is_tensor(value) for value in arranged)
         arrays = [None if value is None else to_numpy(value) for value in arranged]
@@ -287,7 +368,7 @@ class Program:
                     sample.append(to_core(array[k] if is_batch else array))
             samples.append(sample)
         steps = count if sequence else 1
-        results, figures = self._core.run(samples, target, max(1, steps), settings)
+        results, figures = core.run(samples, target, max(1, steps), settings)
         outputs = []
         for i, tensor in enumerate(self.outputs):
             each = [from_core(result[i]) for result in results]
@@ -308,9 +389,28 @@ class Program:
         def ports(tensors: Sequence[Tensor]) -> str:
             return ", ".join(f"{t.name or '?'}: {t.dtype}{list(t.shape)}" for t in tensors)
 
+        if self._methods:
+            known = f" for {self.target} ({self.isa})" if self.figures else ""
+            return f"<cormorant.Program{known} with the methods {', '.join(self._methods)}; {self.model_bytes:,} bytes>"
         known = f" for {self.target} ({self.isa}), {self.macs:,} MACs" if self.figures else ""
         ram = f", arena {sum(self.arena_bytes.values()):,} bytes" if self.figures else ""
         return f"<cormorant.Program{known}: {ports(self.inputs)} -> {ports(self.outputs)}; {self.model_bytes:,} bytes{ram}>"
+
+
+def _samples(x: Any, y: Any) -> Dict[str, Any]:
+    """Inputs by name, and what is expected of them."""
+    arrays = dict(x) if isinstance(x, Mapping) else {"x": x}
+    if y is not None:
+        arrays.update(y if isinstance(y, Mapping) else {"y": y})
+    return arrays
+
+
+def _require_methods(data: Any, methods: Mapping[str, Program]) -> None:
+    if data is None:
+        return
+    if not isinstance(data, Mapping) or not set(data) <= set(methods):
+        raise _core.UsageError(f"data for a program with several methods is a mapping by method name\n"
+                               f"  the methods are {', '.join(methods)}")
 
 
 def _tensor(facts: _core.TensorFacts) -> Tensor:

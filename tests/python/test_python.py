@@ -148,6 +148,68 @@ class Package(unittest.TestCase):
         self.assertTrue(delays.has_state)
         self.assertEqual(delays.buffer_bytes, delays.figures["buffer_bytes"])
 
+    def test_several_methods(self):
+        model, arrays = SOURCE / "formats/pt2/testdata/methods.pt2", np.load(SOURCE / "formats/pt2/testdata/methods.npz")
+        codec = cormorant.compile(model, target="m4", calibration=arrays, report=self.work / "codec.html")
+        self.assertEqual(list(codec.methods), ["encode", "decode", "follow"])
+        pte = self.work / "codec.pte"
+        figures = json.loads(program("compile", model, "--calibrate", SOURCE / "formats/pt2/testdata/methods.npz",
+                                     "--target=m4", "-o", pte, "--json"))
+        self.assertEqual(codec.bytes, pte.read_bytes())
+        self.assertEqual(codec.arena_bytes, figures["arena_bytes"])
+        self.assertEqual(codec.ram_bytes, sum(figures["arena_bytes"].values()) + figures["state"] + figures["stack"])
+        self.assertEqual(codec.flash_bytes, figures["model_bytes"] + figures["code"])
+        encode = codec.methods["encode"]
+        self.assertEqual(encode.operators, figures["methods"]["encode"]["operators"])
+        self.assertEqual(encode.bytes, codec.bytes)
+        x = arrays["encode.x"]
+        np.testing.assert_array_equal(encode.run(x[:2], target="cortex-m4"), encode.run(x[:2]))
+        self.assertGreater(encode.evaluate(x).sqnr_db, 20)  # beside the model's method of the same name
+        self.assertTrue(codec.methods["follow"].has_state)
+        self.assertIn("method decode", codec.methods["decode"].report().html)
+        self.assertTrue((self.work / "codec.follow.html").exists())
+
+        # By method, from arrays that the inputs are not named for.
+        by_method = {"encode": x, "decode": arrays["decode.code"], "follow": arrays["follow.x"]}
+        self.assertEqual(cormorant.compile(model, target="m4", calibration=by_method, link=False).bytes, codec.bytes)
+        alone = cormorant.compile(model, target="m4", calibration=arrays, method="encode", link=False)
+        self.assertEqual(alone.methods, {})
+        np.testing.assert_array_equal(alone.run(x[:3]), encode.run(x[:3]))
+
+        # Files of both kinds, with the names for profiles.
+        codec.save(self.work / "again.pte")
+        self.assertEqual((self.work / "again.pte.names.json").read_text(), pathlib.Path(f"{pte}.names.json").read_text())
+        again = cormorant.load(self.work / "again.pte")
+        self.assertEqual(again.bytes, codec.bytes)
+        np.testing.assert_array_equal(again.methods["decode"].run(arrays["decode.code"][:1]),
+                                      codec.methods["decode"].run(arrays["decode.code"][:1]))
+        codec.save_bundled(self.work / "codec.bpte", {"encode": x[:4]}, {"encode": encode.run(x[:4])})
+        self.assertIn("Test_result: PASS", program("run", self.work / "codec.bpte", "--target=host", "--method=encode"))
+        self.assertEqual(json.loads(program("inspect", self.work / "codec.bpte", "--json", "--method=encode"))["test_cases"], 4)
+        self.assertEqual(list(cormorant.load(self.work / "codec.bpte").methods), list(codec.methods))
+
+        for call in (lambda: codec.run(x), lambda: codec.inputs, lambda: codec.macs, lambda: codec.report(),
+                     lambda: codec.evaluate(x)):
+            with self.assertRaisesRegex(cormorant.UsageError, 'has 3: encode, decode, follow\n  choose one: program.methods'):
+                call()
+        with self.assertRaisesRegex(cormorant.UsageError, "there is no method 'train'"):
+            cormorant.compile(model, calibration={"train": x})
+        with self.assertRaisesRegex(cormorant.InputError, "method decode: there is no calibration data"):
+            cormorant.compile(model, calibration={"encode": x})
+
+    def test_bundled(self):
+        self.digits.save_bundled(self.work / "digits.bpte", self.x[:3])
+        self.assertIn("Test_result: PASS", program("run", self.work / "digits.bpte", "--target=cortex-m55"))
+        wrong = self.digits.run(self.x[:3])
+        wrong[2] += 1
+        self.digits.save_bundled(self.work / "digits.bpte", self.x[:3], wrong)
+        program("run", self.work / "digits.bpte", "--target=host", status=1)
+        with self.assertRaisesRegex(cormorant.UsageError, "outputs without inputs"):
+            self.digits.save_bundled(self.work / "digits.bpte", y=wrong)
+        with self.assertRaisesRegex(cormorant.UsageError, "bundle is no option here\n  use program.save_bundled"):
+            cormorant.compile(self.zoo / "digits.pt2", bundle="x.npz")
+        self.assertNotIn("bundle", cormorant.compile.options())
+
     def test_errors_have_the_programs_text(self):
         missing = self.work / "none.pt2"
         for call, arguments, status, kind in (

@@ -51,12 +51,14 @@ struct Elements {
 };
 
 // Exponentials of four differences to the largest, 0 for those that are too far below it: exponent_of and
-// exp_of_negative in four lanes, in and out through q0. The multiple of 1/4 is ~value except for its last 24 bits,
-// which are the rest's own; so a power of e is chosen if value's bit is not set. With the bits reversed, each in turn
-// becomes the sign, from which a predicate can be made.
+// exp_of_negative in four lanes, in and out through q0, also where -mfloat-abi=softfp would pass vectors in integer
+// registers. The multiple of 1/4 is ~value except for its last 24 bits, which are the rest's own; so a power of e is
+// chosen if value's bit is not set. With the bits reversed, each in turn becomes the sign, from which a predicate can
+// be made.
 static_assert(offsetof(Plan, multiplier) == 20 && offsetof(Plan, diff_min) == 24 && offsetof(Plan, shift) == 26);
 static_assert(kQuarter == 1 << 24 && kInputIntegerBits == 5 && std::size(kExpOfMinusPower) == 7);
-[[gnu::naked, gnu::noinline]] int32x4_t exponentials(const Plan& /*p: r0*/, int32x4_t /*difference: q0*/) {
+[[gnu::naked, gnu::noinline, gnu::pcs("aapcs-vfp")]] int32x4_t exponentials(const Plan& /*p: r0*/,
+                                                                            int32x4_t /*difference: q0*/) {
   asm volatile(
       "push {r4, lr}\n"
       CORMORANT_CFI("adjust_cfa_offset 8") CORMORANT_CFI("rel_offset r4, 0") CORMORANT_CFI("rel_offset lr, 4")

@@ -58,7 +58,7 @@ target_include_directories(abi PRIVATE $share/examples/board)
 target_compile_options(abi PRIVATE -Os -ffunction-sections)
 target_link_options(abi PRIVATE -nostartfiles -Wl,--gc-sections -Wl,--fatal-warnings -T$share/examples/board/\${SCRIPT})
 # In float throughout, and in integers between two conversions.
-cormorant_add_model(abi MODEL $share/docs/tutorial/wave.pt2 NAME real TARGET \${CPU})
+cormorant_add_model(abi MODEL $share/docs/tutorial/wave.pt2 NAME real TARGET \${CPU} \${ISA})
 cormorant_add_model(abi MODEL $share/docs/tutorial/wave.pt2 NAME whole TARGET \${CPU} \${ISA}
   CALIBRATE $share/docs/tutorial/wave_calibration.npz)
 END

@@ -14,6 +14,7 @@
 #include "base/diagnostic.h"
 #include "base/element.h"
 #include "compiler/aliases.h"
+#include "compiler/count_selected.h"
 #include "formats/pt2/recognize.h"
 #include "formats/pt2/source.h"
 #include "formats/pt2/zip.h"
@@ -769,8 +770,12 @@ ir::Graph import_model(const std::string& path, const ImportOptions& options) {
     }
   }
   const std::string method = pte::choose_method(pt2::read_names(path), options.method, path);
-  const pt2::Archive archive =
-      pt2::read(path, {.shapes = options.shapes, .defaults = options.defaults, .only = method});
+  const pt2::Archive archive = pt2::read(
+      path,
+      {.shapes = options.shapes,
+       .defaults = options.defaults,
+       .count = [&](const pt2::Program& before, const pt2::Node& node) { return count_selected(before, node, path); },
+       .only = method});
   const pt2::Program& program = archive.programs.front();
   if (options.notes != nullptr) {
     options.notes->insert(options.notes->end(), program.notes.begin(), program.notes.end());

@@ -11,6 +11,7 @@
 
 #include "base/diagnostic.h"
 #include "compiler/ways.h"
+#include "evaluate/graph.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -69,6 +70,37 @@ TEST(Import, TextsOfTheFuzzersCorpusCompileOrAreRefused) {
     }
   }
   EXPECT_GE(texts, 4U);
+}
+
+// PyTorch leaves open how many elements a mask selects. What does not depend on the inputs is known here.
+TEST(Import, ConstantMasksSelectAKnownNumber) {
+  const ir::Graph graph = import_model(CORMORANT_SOURCE_DIR "/formats/pt2/testdata/selected.pt2");
+  const evaluate::Tensor x({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const std::vector<evaluate::Tensor> got = evaluate::evaluate_graph(graph, {&x, 1});
+  const std::vector<std::pair<ir::Shape, std::vector<float>>> expected = {
+      {{2, 3}, {0, 2, 3, 4, 6, 7}},
+      {{3}, {1, 5, 6}},
+      {{6}, {0, 2, 3, 4, 6, 7}},
+      {{3, 1}, {0, 2, 3}},
+      {{2, 5}, {0, 2, 2, 3, 3, 4, 6, 6, 7, 7}}};
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].shape, expected[i].first) << i;
+    EXPECT_EQ(std::vector<float>(got[i].values().begin(), got[i].values().end()), expected[i].second) << i;
+  }
+}
+
+TEST(Import, MasksOfDataAreRefusedByModuleAndLine) {
+  try {
+    static_cast<void>(import_model(CORMORANT_SOURCE_DIR "/formats/pt2/testdata/selected_by_data.pt2"));
+    FAIL();
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    for (const char* part : {"selected_by_data.pt2", "node 'index'", "positive (make.py:", "depends on the model's inputs",
+                             "use torch.where or masked_fill"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
+    }
+  }
 }
 
 TEST(Import, TrainingModeIsNamedBeforeItsConsequences) {

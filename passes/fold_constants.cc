@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "base/element.h"
 #include "ops/host/build.h"
+#include "ops/host/known.h"
 #include "ops/nodes.h"
 #include "passes/passes.h"
 
@@ -42,12 +43,6 @@ bool is_blown_up(const ir::Node& node) {
   };
   const std::int64_t made = bytes_of_all(node.results);
   return made > kLarge && made / kTimes > bytes_of_all(node.inputs());
-}
-
-// Evaluation holds integers as floats, which are exact up to here: larger ones are left to the program.
-constexpr float kExact = 0x1p24F;
-bool is_exact(const ir::TensorType& type, const evaluate::Tensor& tensor) {
-  return is_float(type) || std::ranges::all_of(tensor.values(), [](float x) { return std::abs(x) <= kExact; });
 }
 
 std::vector<std::byte> bytes_of(DType type, std::span<const float> values) {
@@ -170,12 +165,12 @@ void fold_constants(ir::Graph& graph) {
     if (!is_foldable(*node, op) || is_blown_up(*node)) continue;
     const std::vector<ir::Value*> inputs = node->inputs();
     const bool is_known = std::ranges::all_of(
-        inputs, [](const ir::Value* v) { return is_exact(v->type, evaluate::constant_tensor(*v)); });
-    if (!is_known) continue;
+        inputs, [](const ir::Value* v) { return ops::is_exact(v->type, evaluate::constant_tensor(*v)); });
+    if (!is_known) continue;  // integers too large for a float are left to the program
     const std::vector<evaluate::Tensor> values = op->evaluate(*node, evaluate::Frame());
     bool are_exact = true;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      are_exact = are_exact && is_exact(node->results[i]->type, values[i]);
+      are_exact = are_exact && ops::is_exact(node->results[i]->type, values[i]);
     }
     if (!are_exact) continue;
     for (std::size_t i = 0; i < values.size(); ++i) {

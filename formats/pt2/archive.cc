@@ -104,11 +104,24 @@ Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
   for (const std::string& name : opened.names) {
     if (!options.only.empty() && name != options.only) continue;
     const std::string entry = fmt::format("models/{}.json", name);
-    Program program = parse_program(zip.read(root + entry).text(), {.file = file, .entry = entry}, options);
-    program.name = name;
-    load_weights(program, zip, root, file);
-    check_program(program, file);
-    archive.programs.push_back(std::move(program));
+    const SharedBytes text = zip.read(root + entry);
+    OpenSizes sizes;
+    int left = options.count ? 1000 : 0;  // each takes reading the model once more
+    for (;;) {
+      Program program =
+          parse_program(text.text(), {.file = file, .entry = entry}, options, left > 0 ? &sizes : nullptr);
+      program.name = name;
+      load_weights(program, zip, root, file);
+      check_program(program, file);
+      if (!sizes.symbol) {
+        archive.programs.push_back(std::move(program));
+        break;
+      }
+      const std::optional<std::int64_t> count = options.count(program, sizes.node);
+      if (count) sizes.known.bind(*sizes.symbol, *count);
+      left = count ? left - 1 : 0;
+      sizes.symbol.reset();
+    }
   }
   return archive;
 }

@@ -16,8 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,9 +87,14 @@ struct Archive {
   std::vector<Program> programs;  // one, unless torch.export.pt2_archive's package_pt2 bundled several
 };
 
+// How many elements a node selects where the export leaves that open, because it depends on other elements (a mask's).
+// `before` are the nodes up to that one, whose tensor arguments are the outputs. None: that is not known.
+using CountSelected = std::function<std::optional<std::int64_t>(const Program& before, const Node& node)>;
+
 struct ParseOptions {
   Shapes shapes = {};            // of inputs whose dimensions are symbols
   Shapes defaults = {};          // the same, for symbols that are still open; what does not fit is passed over
+  CountSelected count = {};      // none: such a size is an error
   std::string only = {};         // the program of this name; empty: all
   bool verify_checksums = true;  // off for fuzzing, which would never get past one
 };

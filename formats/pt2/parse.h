@@ -58,8 +58,16 @@ Graph parse_graph(const Json& json, const ParseContext& context);
 // One per user output, empty for those that are in no dictionary; none at all where the file does not say.
 std::vector<std::string> parse_output_keys(const Json& module);
 
-// models/NAME.json, without weights.
-Program parse_program(std::string_view text, const JsonOrigin& origin, const ParseOptions& options = {});
+// Sizes that depend on elements: those that are known, and the next that is not.
+struct OpenSizes {
+  Symbols known = {};
+  std::optional<std::string> symbol = {};
+  Node node = {};  // that decides it
+};
+
+// models/NAME.json, without weights. With `sizes` only what is before the first node that decides one it does not know.
+Program parse_program(std::string_view text, const JsonOrigin& origin, const ParseOptions& options = {},
+                      OpenSizes* sizes = nullptr);
 
 // Fills in weights and constants of a program from the archive whose entries begin with `root`.
 void load_weights(Program& program, Zip& zip, const std::string& root, const std::string& file);

@@ -379,6 +379,75 @@ std::vector<std::string> output_names(const Node& node) {
   return names;
 }
 
+namespace {
+
+// The first node with a result whose size is a symbol of its own ("u0"), and that symbol. Most models have none, which
+// a look at the tensors tells.
+std::optional<std::pair<std::string, Json>> find_open_size(const Json& graph, const ParseContext& context) {
+  std::map<std::string, std::string, std::less<>> open;
+  for (const auto& [name, meta] : graph["tensor_values"].members()) {
+    for (const Json& size : meta["sizes"].items()) {
+      const std::optional<std::string> symbol = symbol_of(parse_extent(size, context).expression);
+      if (symbol && symbol->starts_with('u')) open.emplace(name, *symbol);
+    }
+  }
+  if (open.empty()) return {};
+  for (const Json& node : graph["nodes"].items()) {
+    Node outputs;
+    outputs.outputs = parse_arguments(node["outputs"], context);
+    for (const std::string& name : output_names(outputs)) {
+      if (const auto found = open.find(name); found != open.end()) return std::pair(found->second, node);
+    }
+  }
+  return {};
+}
+
+// The tensors that the node computes with become what the graph returns; the node itself is not part of it.
+Program parse_before(const Json& module, const Node& node, const ParseContext& outer) {
+  Program program;
+  ParseContext context = outer;
+  Graph& graph = program.graph;
+  const Json json = module["graph"];
+  find_numbers(json, context);
+  graph.inputs = parse_arguments(json["inputs"], context);
+  for (const Json& item : json["nodes"].items()) {
+    Node next = parse_node(item, context);
+    if (next.name == node.name) break;
+    graph.nodes.push_back(std::move(next));
+  }
+  std::erase_if(graph.nodes, computes_sizes);
+  std::set<std::string, std::less<>> mentioned;
+  for (const Argument& input : graph.inputs) {
+    if (const auto* tensor = input.get_if<TensorRef>()) mentioned.insert(tensor->name);
+  }
+  for (const Node& known : graph.nodes) {
+    for (std::string& name : output_names(known)) mentioned.insert(std::move(name));
+  }
+  for (const auto& [name, meta] : json["tensor_values"].members()) {
+    if (!mentioned.contains(name)) continue;
+    graph.tensors.emplace(std::string(name), parse_tensor_meta(meta, name, context));
+  }
+  const auto return_tensor = [&](const TensorRef& tensor) {
+    graph.outputs.push_back({.value = tensor});
+    program.outputs.push_back(
+        {.kind = OutputKind::user_output, .argument = {.value = tensor}, .name = tensor.name, .target = {}});
+  };
+  for (const NamedArgument& argument : node.arguments) {
+    if (const auto* tensor = argument.argument.get_if<TensorRef>()) return_tensor(*tensor);
+    if (const auto* list = argument.argument.get_if<std::vector<std::optional<TensorRef>>>()) {
+      for (const std::optional<TensorRef>& tensor : *list) {
+        if (tensor) return_tensor(*tensor);
+      }
+    }
+    if (const auto* list = argument.argument.get_if<std::vector<TensorRef>>()) {
+      for (const TensorRef& tensor : *list) return_tensor(tensor);
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
 Graph parse_graph(const Json& json, const ParseContext& outer) {
   Graph graph;
   ParseContext context = outer;
@@ -392,18 +461,29 @@ Graph parse_graph(const Json& json, const ParseContext& outer) {
   return graph;
 }
 
-Program parse_program(std::string_view text, const JsonOrigin& origin, const ParseOptions& options) {
+Program parse_program(std::string_view text, const JsonOrigin& origin, const ParseOptions& options, OpenSizes* sizes) {
   const JsonDocument document(text, origin);
   const Json root = document.root();
   ParseContext context = parse_context(root, origin.file);
   check_schema(root, context);
-  Program program;
-  program.torch_version = context.torch_version;
   const Json module = root["graph_module"];
-  bind_symbols(module, options, context, program.notes);
-  program.graph = parse_graph(module["graph"], context);
+  if (sizes != nullptr) context.symbols = sizes->known;
+  std::vector<std::string> notes;
+  bind_symbols(module, options, context, notes);
+  const auto open = sizes == nullptr ? std::nullopt : find_open_size(module["graph"], context);
+  Program program;
+  if (open) {
+    sizes->symbol = open->first;
+    sizes->node = parse_node(open->second, context);
+    program = parse_before(module, sizes->node, context);
+  } else {
+    program.graph = parse_graph(module["graph"], context);
+  }
+  program.torch_version = context.torch_version;
+  program.notes = std::move(notes);
   const Json signature = module["signature"];
   for (const Json& spec : signature["input_specs"].items()) program.inputs.push_back(parse_input_spec(spec, context));
+  if (open) return program;
   for (const Json& spec : signature["output_specs"].items())
     program.outputs.push_back(parse_output_spec(spec, context));
   std::vector<OutputSpec*> returned;

@@ -7,6 +7,7 @@
 #include "ops/decompose/forms.h"
 #include "ops/host/advice.h"
 #include "ops/host/broadcast.h"
+#include "ops/host/known.h"
 #include "ops/nodes.h"
 
 namespace cormorant::ops {
@@ -25,17 +26,21 @@ V wrapped(const Build& b, V index, std::int64_t size) {
   return b.where(from_end, wrapped, places);
 }
 
+// A number counts as having one dimension when it is indexed.
+V at_least_one(const Build& b, V x) { return x->type.rank() == 0 ? b.view(x, {1}) : x; }
+
 // Each truth of a constant mask as an index per dimension.
 std::vector<V> places_of_mask(const Build& b, V mask) {
-  const auto numbers = b.numbers_of(mask);
-  if (!numbers) {
+  const auto known = known_value(mask);
+  if (!known) {
     b.reject("elements are selected by a mask that is not constant, so the result's shape depends on data",
              "use torch.where, or a mask that is a constant of the model");
   }
+  const std::span<const float> numbers = known->values();
   const ir::Shape& shape = mask->type.shape;
   std::vector<std::vector<std::int64_t>> places(shape.size());
-  for (std::size_t i = 0; i < numbers->size(); ++i) {
-    if ((*numbers)[i] == 0) continue;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] == 0) continue;
     auto rest = static_cast<std::int64_t>(i);
     for (std::size_t d = shape.size(); d-- > 0;) {
       places[d].push_back(rest % shape[d]);
@@ -113,6 +118,41 @@ Values import_index(Importer& importer) {
   return {b.finish(b.index_select(x.merged, x.dim, x.places))};
 }
 
+// The places of what is not zero: a row for each, or a list for each dimension.
+Values import_nonzero(Importer& importer) {
+  const Build b(importer);
+  std::vector<V> columns;
+  for (const V places : places_of_mask(b, b.tensor("self"))) columns.push_back(b.unsqueeze(places, 1));
+  if (columns.empty()) return {b.filled(0, b.type())};  // of a number: a place without coordinates
+  return {b.finish(b.cat(columns, 1))};
+}
+Values lists_of_places(const Build& b, V mask) {
+  Values lists = places_of_mask(b, at_least_one(b, mask));
+  b.require(lists.size() == b.results());
+  for (std::size_t i = 0; i < lists.size(); ++i) lists[i] = b.finish(lists[i], i);
+  return lists;
+}
+Values import_nonzero_lists(Importer& importer) {
+  const Build b(importer);
+  return lists_of_places(b, b.tensor("self"));
+}
+Values import_where_true(Importer& importer) {
+  const Build b(importer);
+  return lists_of_places(b, b.tensor("condition"));
+}
+
+Values import_masked_select(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  V mask = b.tensor("mask");
+  const auto shape = broadcast(self->type.shape, mask->type.shape);
+  if (!shape) b.reject("the shape of the mask does not match", kInconsistent);
+  if (b.type().elements() == 0) return {b.filled(0, b.type())};
+  const Indexed x =
+      merge_indexed(b, at_least_one(b, b.expand(self, *shape)), {at_least_one(b, b.expand(mask, *shape))});
+  return {b.finish(b.index_select(x.merged, x.dim, x.places))};
+}
+
 // self[:, index] = values with an index of at most one dimension, as caches are written: whole rows go to their
 // positions. Null if it is something else.
 V put_along_one(const Build& b, V self, const std::vector<V>& indices, V values) {
@@ -169,9 +209,6 @@ Values import_index_put(Importer& importer) {
 }
 
 // ---- along one dimension --------------------------------------------------------------------------------------------
-
-// A number counts as having one dimension when it is indexed.
-V at_least_one(const Build& b, V x) { return x->type.rank() == 0 ? b.view(x, {1}) : x; }
 
 Values import_index_select(Importer& importer) {
   const Build b(importer);
@@ -457,6 +494,11 @@ std::vector<AtenForm> indexing_forms() {
        import_index_put},
       {"index_select.default(Tensor self, int dim, Tensor index)", import_index_select},
       {"gather.default(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)", import_gather},
+      {"nonzero.default(Tensor self)", import_nonzero},
+      {"argwhere.default(Tensor self)", import_nonzero},
+      {"nonzero_numpy.default(Tensor self)", import_nonzero_lists},
+      {"where.default(Tensor condition)", import_where_true},
+      {"masked_select.default(Tensor self, Tensor mask)", import_masked_select},
       {"one_hot.default(Tensor self, int num_classes=-1)", import_one_hot},
       {"masked_scatter.default(Tensor self, Tensor mask, Tensor source)", import_masked_scatter},
       {"take.default(Tensor self, Tensor index)", import_take},

@@ -6,6 +6,7 @@
 
 #include "ops/decompose/forms.h"
 #include "ops/host/broadcast.h"
+#include "ops/host/known.h"
 #include "ops/nodes.h"
 
 namespace cormorant::ops {
@@ -270,13 +271,20 @@ Values import_broadcast_tensors(Importer& importer) {
   return results;
 }
 
+std::vector<float> known_repeats(const Build& b) {
+  const auto repeats = known_value(b.tensor("repeats"));
+  if (!repeats) b.reject("repeat_interleave with data-dependent repeats", "make them a constant of the model");
+  return {repeats->values().begin(), repeats->values().end()};
+}
+void append(const Build& b, std::vector<std::int64_t>& places, std::int64_t index, float times) {
+  b.require(times >= 0 && times <= static_cast<float>(b.type().elements()));
+  places.insert(places.end(), static_cast<std::size_t>(times), index);
+}
+
 // Repetitions by a constant number for each index.
 Values import_repeat_interleave(Importer& importer) {
   const Build b(importer);
-  const auto repeats = b.numbers_of(b.tensor("repeats"));
-  if (!repeats) {
-    b.reject("repeat_interleave with data-dependent repeats", "make them a constant of the model");
-  }
+  const std::vector<float> repeats = known_repeats(b);
   V self = b.tensor("self");
   std::int64_t dim = 0;
   if (b.given("dim")) {
@@ -287,11 +295,17 @@ Values import_repeat_interleave(Importer& importer) {
   if (self->type.rank() == 0) self = b.view(self, {1});
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < size_at(self, dim); ++i) {
-    const double times = repeats->size() == 1 ? repeats->front() : repeats->at(static_cast<std::size_t>(i));
-    b.require(times >= 0 && times <= static_cast<double>(b.type().elements()));
-    places.insert(places.end(), static_cast<std::size_t>(times), i);
+    append(b, places, i, repeats.size() == 1 ? repeats.front() : repeats.at(static_cast<std::size_t>(i)));
   }
   return {b.finish(b.index_select(self, dim, b.indices(places)))};
+}
+// Each index as often as its number says.
+Values import_repeats(Importer& importer) {
+  const Build b(importer);
+  std::vector<std::int64_t> places;
+  std::int64_t index = 0;
+  for (const float times : known_repeats(b)) append(b, places, index++, times);
+  return {b.finish(b.indices(places))};
 }
 
 // ---- made out of nothing --------------------------------------------------------------------------------------------
@@ -347,6 +361,7 @@ std::vector<AtenForm> structure_forms() {
       {"atleast_2d.Sequence(Tensor[] tensors)", import_shapes},
       {"atleast_3d.Sequence(Tensor[] tensors)", import_shapes},
       {"broadcast_tensors.default(Tensor[] tensors)", import_broadcast_tensors},
+      {"repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None)", import_repeats},
       {"repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None)",
        import_repeat_interleave},
       {"eye.default(SymInt n, " OPTIONS ")", import_eye},

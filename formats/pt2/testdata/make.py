@@ -203,6 +203,34 @@ class Sizes(nn.Module):
         return x / math.sqrt(x.shape[1]) + x.shape[1] / 4, y * 2
 
 
+class Selected(nn.Module):
+    """What masks that are known select: a buffer's, one that forward computes, broadcast ones, places, repetitions."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.tensor([True, False, True, True]))
+
+    def forward(self, x):
+        upper = torch.ones(2, 2).triu(1).bool()
+        return (x[:, self.mask], x[:, 1:3][~upper], x.masked_select(self.mask), self.mask.nonzero() + x[:1, :1].long(),
+                torch.repeat_interleave(x, torch.tensor([1, 0, 2, 2]), dim=1))
+
+
+class Threshold(nn.Module):
+    def forward(self, x):
+        return x[x > 0]
+
+
+class SelectedByData(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("ones", torch.ones(4))
+        self.positive = Threshold()
+
+    def forward(self, x):
+        return self.positive(x - self.ones)
+
+
 if __name__ == "__main__":
     last = count_up(ChannelsLast().to(memory_format=torch.channels_last))
     save("channels_last", last, (torch.zeros(1, 3, 3, 3).to(memory_format=torch.channels_last),))
@@ -218,6 +246,8 @@ if __name__ == "__main__":
     save("dynamic", count_up(nn.Linear(2, 2)), (torch.zeros(3, 2),), dynamic_shapes=({0: torch.export.Dim("batch", min=2, max=8)},))
     save("sizes", Sizes().eval(), (torch.zeros(3, 5), torch.zeros(4, 2)), strict=True,
          dynamic_shapes=({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}, {0: torch.export.Dim.DYNAMIC}))
+    save("selected", Selected().eval(), (torch.zeros(2, 4),))
+    save("selected_by_data", SelectedByData().eval(), (torch.zeros(2, 4),))
     torch.manual_seed(1)
     encoder, decoder = nn.Linear(16, 4), nn.Linear(4, 16)
     save_methods("methods", encode=(Encode(encoder).eval(), (torch.zeros(1, 16),)),

@@ -48,8 +48,11 @@ void add_compile_options(CLI::App& command, driver::CompileFlags& flags) {
   command.add_option("--io", flags.io, "Type of the program's inputs and outputs")
       ->check(CLI::IsMember({"float", "int8", "uint8", "int16"}))
       ->capture_default_str();
-  command.add_option("--runtime", flags.runtime, "Which runtime executes the program")
-      ->check(CLI::IsMember({"cormorant", "executorch"}))
+  command
+      .add_option("--runtime", flags.runtime,
+                  "Which runtime executes the program: ours, ExecuTorch's release 1.5.1, or ExecuTorch's main branch "
+                  "since September 2026, whose convolutions may pad four sides differently")
+      ->check(CLI::IsMember({"cormorant", "executorch", "executorch-main"}))
       ->capture_default_str();
   add_shapes(command, flags.shapes);
   command.add_option("--memory", flags.memory, "Memory regions in order of preference: dtcm=64K,sram=1M");

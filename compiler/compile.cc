@@ -67,6 +67,8 @@ Stages default_stages(const Options& options) {
        options.io == Io::uint8},
       {"drop_channels", "a channel that is the same for every input is a number in a bias", drop_channels},
       {"narrow_integers", "an index within a tensor needs no 64 bits", pass(passes::narrow_integers), is_ours},
+      {"fold_uneven_pad", "ExecuTorch's newest convolutions pad four sides", pass(passes::fold_uneven_pad),
+       options.uneven_padding},
       {"lower", "the operators that Cortex-M kernels implement, with ExecuTorch's schemas", lower},
       {"feed", "rows of the image are contiguous, as they arrive", pass(lay_out_rows),
        options.rows && options.rows->feed},

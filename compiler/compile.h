@@ -41,6 +41,7 @@ struct BitsOptions {
 
 struct Options {
   ops::Config config;
+  bool uneven_padding = false;  // ExecuTorch's convolutions take four paddings, as after its release 1.5.1
   bool quantize = false;
   Io io = Io::as_model;
   std::optional<passes::StreamOptions> stream;   // of a network over a window, one that takes what is new

@@ -39,6 +39,7 @@ struct CompileFlags {
        measure = false, link = true, explain = false, sequence = false, quiet = false, stream_causal = false;
 
   [[nodiscard]] bool bundles() const { return bundle_io || !bundle.empty(); }
+  [[nodiscard]] bool is_for_executorch() const { return runtime != "cormorant"; }
 };
 
 }  // namespace cormorant::driver

@@ -19,11 +19,13 @@ namespace cormorant::driver {
 namespace {
 
 // What only a program for one CPU and our runtime can have.
-void require_own_runtime(const ops::Config& config, std::string_view option) {
-  if (config.runtime != ops::Runtime::cormorant) {
-    throw UsageError(
-        fmt::format("{0} is not supported with --runtime=executorch\n  remove {0} or --runtime=executorch", option));
-  }
+void refuse_for_executorch(const CompileFlags& flags, std::string_view option) {
+  if (!flags.is_for_executorch()) return;
+  throw UsageError(
+      fmt::format("{0} is not supported with --runtime={1}\n  remove {0} or --runtime={1}", option, flags.runtime));
+}
+void require_own_runtime(const CompileFlags& flags, const ops::Config& config, std::string_view option) {
+  refuse_for_executorch(flags, option);
   if (config.target.is_any()) {
     throw UsageError(fmt::format("{} needs a specific CPU, not --target=any\n  name the CPU with --target", option));
   }
@@ -43,10 +45,7 @@ std::optional<std::uint32_t> constants_region(const CompileFlags& flags, const c
                     "example --memory={}=512K",
                     flags.weights_in, fmt::join(names, ", "), flags.weights_in));
   }
-  if (options.config.runtime != ops::Runtime::cormorant) {
-    throw UsageError(
-        "--weights-in is not supported with --runtime=executorch\n  remove --weights-in or --runtime=executorch");
-  }
+  refuse_for_executorch(flags, "--weights-in");
   return static_cast<std::uint32_t>(found - names.begin());
 }
 
@@ -132,7 +131,8 @@ compiler::Options options_of(const CompileFlags& flags, bool has_data) {
   compiler::Options options;
   options.config.target = parse_target(flags.target, flags.isa);
   options.config.target.optimize = parse_optimize(flags.optimize);
-  options.config.runtime = flags.runtime == "executorch" ? ops::Runtime::executorch : ops::Runtime::cormorant;
+  options.config.runtime = flags.is_for_executorch() ? ops::Runtime::executorch : ops::Runtime::cormorant;
+  options.uneven_padding = flags.runtime == "executorch-main";
   options.io = flags.io == "int8"    ? compiler::Io::int8
                : flags.io == "uint8" ? compiler::Io::uint8
                : flags.io == "int16" ? compiler::Io::int16
@@ -145,11 +145,11 @@ compiler::Options options_of(const CompileFlags& flags, bool has_data) {
         "--float-layers and --layer-settings need a quantized model\n  add --calibrate FILE (or --quantize)");
   }
   if (flags.optimize == "ram") {
-    require_own_runtime(options.config, "--optimize=ram");
+    require_own_runtime(flags, options.config, "--optimize=ram");
     options.rows.emplace();
   }
   if (flags.feed == "rows") {
-    require_own_runtime(options.config, "--feed=rows");
+    require_own_runtime(flags, options.config, "--feed=rows");
     if (!flags.stream.empty()) {
       throw UsageError(
           "--feed=rows and --stream cannot be combined: both define how the input arrives\n  remove one of them");
@@ -199,8 +199,9 @@ compiler::Options options_of(const CompileFlags& flags, bool has_data) {
   }
   if (options.io == compiler::Io::uint8 && options.config.runtime != ops::Runtime::cormorant) {
     throw UsageError(
-        "--io=uint8 is not supported with --runtime=executorch\n  use --io=int8 and flip the highest bit of every "
-        "byte");
+        fmt::format("--io=uint8 is not supported with --runtime={}\n  use --io=int8 and flip the highest bit of every "
+                    "byte",
+                    flags.runtime));
   }
   return options;
 }

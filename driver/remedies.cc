@@ -21,7 +21,7 @@ struct Remedy {
 // Options that the command line did not already give, mildest first. The budget stays: rows are computed where it asks
 // for them.
 std::vector<Remedy> candidates(const CompileFlags& flags, bool is_quantized, bool lacks_flash) {
-  const bool executorch = flags.runtime == "executorch";
+  const bool executorch = flags.is_for_executorch();
   const Remedy quantize = {"--calibrate FILE", [](CompileFlags& f) { f.quantize = true; }};
   const Remedy io = {"--io=int8", [](CompileFlags& f) { f.io = "int8"; }};
   const Remedy size = {"--optimize=size", [](CompileFlags& f) { f.optimize = "size"; }};

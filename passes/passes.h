@@ -59,6 +59,10 @@ std::vector<std::string> fold_normalization(ir::Graph& graph, BorderOfMeans bord
 // Zeros that a model puts around an image become the padding of the convolution that reads it.
 void fold_pad(ir::Graph& graph);
 
+// The same of quantized convolutions where both sides of an image get different numbers of zeros, for ExecuTorch's
+// newest runtime: padding then has four entries.
+void fold_uneven_pad(ir::Graph& graph);
+
 // Batch norms after a convolution or linear become part of its weights and bias.
 void fold_batch_norm(ir::Graph& graph);
 

@@ -367,6 +367,37 @@ TEST(FoldPad, LetsTheConvolutionPad) {
 
 TEST(FoldPad, KeepsAPadThatIsNotZero) { EXPECT_EQ(after(padded("1.0").c_str(), fold_pad), padded("1.0")); }
 
+// ExecuTorch's own compiler writes four paddings where strides fit an image as often as they can, nothing else.
+TEST(FoldUnevenPad, IsForTheResultsThatStridesFitInto) {
+  const auto folded = [](const std::string& sizes, const std::string& pad, const std::string& stride,
+                         const std::string& kernel, const std::string& type = "i8") {
+    const std::string quant = type == "i8" ? " quant([0.5], [3])" : "";
+    const std::size_t taps = kernel == "3,3" ? 9 : 3;
+    std::string weights;
+    for (std::size_t i = 0; i < taps; ++i) weights += i == 0 ? "1" : ", 1";
+    const std::string text =
+        "graph g\ninput %x : " + type + "[1,1," + sizes + "]" + quant + "\nconst %w : i8[1,1," + kernel +
+        "] quant([0.5], [0]) = [" + weights + "]\nnode \"pad\" \"\" \"\"\n  %pad : " + type + "[1,1,9,9]" + quant +
+        " = aten.pad(self=%x, pad=[" + pad + "], value=0.0)\nnode \"conv\" \"\" \"\"\n  %conv : " + type + "[1,1,4,4]" +
+        quant + " = aten.conv2d(input=%pad, weight=%w, bias=none, stride=[" + stride +
+        "], padding=[0, 0], dilation=[1, 1], groups=1)\noutput %conv\n";
+    const std::string result = after(text.c_str(), fold_uneven_pad);
+    if (result.find("aten.pad") != std::string::npos) {
+      EXPECT_EQ(result, text);
+      return std::string();
+    }
+    const std::size_t from = result.find("padding=");
+    return result.substr(from, result.find(']', from) + 1 - from);
+  };
+  EXPECT_EQ(folded("8,8", "0, 1, 0, 1", "2, 2", "3,3"), "padding=[0, 0, 1, 1]");
+  EXPECT_EQ(folded("7,8", "0, 1, 1, 1", "2, 2", "3,3"), "padding=[1, 0, 1, 1]");
+  EXPECT_EQ(folded("7,7", "1, 1, 1, 1", "2, 2", "3,3"), "padding=[1, 1]");
+  EXPECT_EQ(folded("8,8", "1, 0, 1, 0", "2, 2", "3,3"), "");         // the odd one before the image
+  EXPECT_EQ(folded("8,8", "0, 2, 0, 2", "2, 2", "3,3"), "");         // more results than strides fit
+  EXPECT_EQ(folded("8,8", "0, 1, 0, 1", "2, 2", "3,3", "f32"), "");  // its portable convolution has two
+  EXPECT_EQ(folded("1,8", "0, 1, 0, 0", "1, 2", "1,3"), "");         // a row: CMSIS-NN's kernel for MVE
+}
+
 // Four outputs of six: of the padding of 2 on each side, only that before the input is left.
 TEST(FoldCrop, PadsUnevenlyInsteadOfCuttingOff) {
   EXPECT_EQ(after(R"(graph g

@@ -35,6 +35,7 @@ const std::vector<Aspect>& aspects() {
       {"any", {"--target=any"}},
       {"isa", {"--isa=scalar"}},
       {"runtime", {"--runtime=executorch"}},
+      {"runtime", {"--runtime=executorch-main"}},
       {"io", {"--io=int8"}},
       {"io", {"--io=uint8"}},
       {"io", {"--io=int16", "--scheme=8w16a"}},
@@ -57,12 +58,15 @@ const std::vector<Aspect>& aspects() {
   return all;
 }
 
+const std::set<std::string> kOfOurRuntime = {"--io=uint8",    "--io=int16",       "--optimize=ram",
+                                             "--feed=rows",   "--recompute=1.5",  "--scheme=8w16a",
+                                             "--scheme=auto", "--weights-in=sram"};
 const std::map<std::string, std::set<std::string>> kRefusals = {
     {"--target=any",
-     {"--isa=scalar", "--runtime=executorch", "--optimize=ram", "--feed=rows", "--recompute=1.5", "--scheme=auto"}},
-    {"--runtime=executorch",
-     {"--io=uint8", "--io=int16", "--optimize=ram", "--feed=rows", "--recompute=1.5", "--scheme=8w16a", "--scheme=auto",
-      "--weights-in=sram"}},
+     {"--isa=scalar", "--runtime=executorch", "--runtime=executorch-main", "--optimize=ram", "--feed=rows",
+      "--recompute=1.5", "--scheme=auto"}},
+    {"--runtime=executorch", kOfOurRuntime},
+    {"--runtime=executorch-main", kOfOurRuntime},
     {"--feed=rows", {"--stream=2:2", "--stream-causal", "--io=int16"}},
     {"--scheme=8w16a", {"--io=int8", "--io=uint8"}},
 };

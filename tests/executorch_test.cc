@@ -312,6 +312,92 @@ Scratch scratch_of(const std::vector<std::byte>& bytes) {
   return all;
 }
 
+// An image of even size halved twice, with one zero after it: by a convolution and channel by channel. Then a layer
+// that looks back only.
+constexpr const char* kUnevenlyPadded = R"(graph forward
+input %x : f32[1,2,8,8]
+const %w : f32[4,2,3,3] = data 0 288
+const %v : f32[4,1,3,3] = data 288 144
+const %u : f32[3,4,3,1] = data 432 144
+node "pad" "" ""
+  %a : f32[1,2,9,9] = aten.pad(self=%x, pad=[0, 1, 0, 1], value=0.0)
+node "conv" "" ""
+  %b : f32[1,4,4,4] = aten.conv2d(input=%a, weight=%w, bias=none, stride=[2, 2], padding=[0, 0], dilation=[1, 1], groups=1)
+node "pad_1" "" ""
+  %c : f32[1,4,5,5] = aten.pad(self=%b, pad=[0, 1, 0, 1], value=0.0)
+node "depthwise" "" ""
+  %d : f32[1,4,2,2] = aten.conv2d(input=%c, weight=%v, bias=none, stride=[2, 2], padding=[0, 0], dilation=[1, 1], groups=4)
+node "pad_2" "" ""
+  %e : f32[1,4,4,2] = aten.pad(self=%d, pad=[0, 0, 2, 0], value=0.0)
+node "back" "" ""
+  %f : f32[1,3,2,2] = aten.conv2d(input=%e, weight=%u, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+output %f
+)";
+
+// The list of integers that instructions of that name have as that argument.
+std::vector<std::vector<std::int32_t>> lists_of(const std::vector<std::byte>& bytes, std::string_view name,
+                                                std::size_t argument) {
+  const auto program = pte::ProgramView::open(bytes);
+  const pte::MethodView method = program.value().method(0).value();
+  std::vector<std::vector<std::int32_t>> all;
+  for (std::uint32_t i = 0; i < method.instruction_count(); ++i) {
+    const pte::InstructionView instruction = method.instruction(i).value();
+    if (method.operator_at(instruction.op).value().name != name) continue;
+    std::vector<std::int32_t> list(8);
+    list.resize(method.integers(instruction.args[argument], list).value());
+    all.push_back(list);
+  }
+  return all;
+}
+
+// Its main branch after 1.5.1: convolutions with four paddings need no pad before them, and give the same bits.
+TEST(ExecutorchMain, ConvolutionsPadFourSides) {
+  std::vector<float> weights;
+  for (int i = 0; i < 144; ++i) weights.push_back(static_cast<float>(i * 37 % 29 - 14) / 20);
+  npy::Array x{DType::f32, {1, 2, 8, 8}, std::vector<std::byte>(512)};
+  auto* values = reinterpret_cast<float*>(x.data.data());
+  for (int i = 0; i < 128; ++i) values[i] = static_cast<float>(i * 53 % 97) / 50 - 0.9F;
+  std::string text = kUnevenlyPadded;
+  const auto compiled = [&](const char* cpu, ops::Runtime runtime, bool uneven) {
+    ir::Graph graph = compiler::import_text(text, "padded.txt", ir::Bytes::of(std::span<const float>(weights)));
+    compiler::Options options;
+    options.config = {.target = parse_target(cpu), .runtime = runtime};
+    options.uneven_padding = uneven;
+    options.quantize = true;
+    return compiler::compile(graph, options).program;
+  };
+  using Lists = std::vector<std::vector<std::int32_t>>;
+  for (const char* cpu : {"cortex-m55", "cortex-m4", "cortex-m0"}) {
+    SCOPED_TRACE(cpu);
+    const std::vector<std::byte> release = compiled(cpu, ops::Runtime::executorch, false);
+    const std::vector<std::byte> main = compiled(cpu, ops::Runtime::executorch, true);
+    EXPECT_EQ(lists_of(release, "cortex_m::quantized_conv2d", 4), (Lists{{0, 0}, {0, 0}}));
+    EXPECT_EQ(lists_of(release, "cortex_m::pad", 1).size(), 3U);
+    EXPECT_EQ(lists_of(main, "cortex_m::quantized_conv2d", 4), (Lists{{0, 0, 1, 1}, {0, 0}}));
+    EXPECT_EQ(lists_of(main, "cortex_m::quantized_depthwise_conv2d", 4), (Lists{{0, 0, 1, 1}}));
+    EXPECT_EQ(lists_of(main, "cortex_m::pad", 1).size(), 1U);
+
+    const npy::Array expected =
+        execute(program_from(compiled(cpu, ops::Runtime::cormorant, false), "ours.pte"), {{x}}, {}).outputs.at(0).at(0);
+    ExecuteOn board;
+    board.target = parse_target(cpu);
+    for (const std::vector<std::byte>& bytes : {release, main}) {
+      const ProgramFile program = program_from(bytes, "theirs.pte");
+      EXPECT_EQ(execute(program, {{x}}, {}).outputs.at(0).at(0), expected);
+      EXPECT_EQ(execute(program, {{x}}, board).outputs.at(0).at(0), expected);
+    }
+  }
+
+  // Taken up again, without the last layer, whose input is padded in place.
+  text = text.substr(0, text.find("node \"pad_2\"")) + "output %d\n";
+  const std::vector<std::byte> main = compiled("cortex-m4", ops::Runtime::executorch, true);
+  ir::Graph again = compiler::import_pte(main, "main.pte");
+  compiler::Options options;
+  options.config.target = parse_target("cortex-m55");
+  const ProgramFile recompiled = program_from(compiler::compile(again, options).program, "again.pte");
+  EXPECT_EQ(execute(recompiled, {{x}}, {}).outputs, execute(program_from(main, "main.pte"), {{x}}, {}).outputs);
+}
+
 class ExecutorchScratch : public ExecutorchModel {};
 
 // ExecuTorch's checked kernels require scratch of exactly the size that CMSIS-NN needs on that CPU. A convolution of

@@ -113,11 +113,12 @@ std::vector<ir::TensorType> infer_convolution(const ir::Node& node) {
   }
   ir::Shape out = {in[0], weight[0], 0, 0};
   for (std::size_t i = 0; i < 2; ++i) {
-    if (stride[i] < 1 || dilation[i] < 1 || padding[i] < 0) {
+    const std::int64_t before = padding.at(i), after = padding.size() == 4 ? padding[2 + i] : before;
+    if (stride[i] < 1 || dilation[i] < 1 || before < 0 || after < 0) {
       fail(node, "stride and dilation must be positive, padding not negative", "");
     }
     if (weight[2 + i] < 1) fail(node, "the kernel of weights " + text(weight) + " is empty", "");
-    const Checked64 room = Checked64(2) * padding[i] + in[2 + i] - Checked64(dilation[i]) * (weight[2 + i] - 1) - 1;
+    const Checked64 room = Checked64(before) + after + in[2 + i] - Checked64(dilation[i]) * (weight[2 + i] - 1) - 1;
     if (!room.is_within(0, std::numeric_limits<std::int64_t>::max() - 1)) {
       fail(node, "the kernel of weights " + text(weight) + " is larger than the padded input " + text(in), "");
     }

@@ -87,6 +87,11 @@ std::string chosen_mask(const ir::Node* node) {
 }
 const char* other_of(const std::string& argument) { return argument == "self" ? "other" : "self"; }
 
+// From one sentence's mask to one of each head.
+bool moves(const ir::Node& node) {
+  return node.op == ops::nodes::aten_view || node.op == ops::nodes::aten_permute || node.op == ops::nodes::aten_expand;
+}
+
 std::optional<Masking> masking_of(const ir::Graph& graph, ir::Node& node) {
   if (!goes_to_softmax(graph, node.result())) return std::nullopt;
   if (const std::string argument = mask_argument(node); !argument.empty()) {
@@ -99,12 +104,21 @@ std::optional<Masking> masking_of(const ir::Graph& graph, ir::Node& node) {
   for (const char* addend : {"self", "other"}) {
     if (!node.has(addend)) continue;
     ir::Node* choice = node.tensor(addend)->producer;
+    while (choice != nullptr && moves(*choice)) choice = choice->tensor("self")->producer;
     const std::string argument = chosen_mask(choice);
-    if (argument.empty() || graph.users(choice->result()).size() != 1) continue;
-    if (choice->tensor(other_of(argument))->kind != ir::ValueKind::constant) continue;
+    if (argument.empty() || choice->tensor(other_of(argument))->kind != ir::ValueKind::constant) continue;
     return Masking{&node, choice, argument, node.tensor(other_of(addend))};
   }
   return std::nullopt;
+}
+
+// How many nodes compute with the value, as it is or moved.
+std::size_t count_readers(const ir::Graph& graph, const ir::Value* value) {
+  std::size_t count = graph.is_kept(value) ? 1 : 0;
+  for (const ir::Node* user : graph.users(value)) {
+    count += moves(*user) ? count_readers(graph, user->result()) : 1;
+  }
+  return count;
 }
 
 }  // namespace
@@ -119,6 +133,13 @@ void bound_masks(ir::Graph& graph, const Samples& samples) {
     all.push_back(*masking);
     scores[masking->scores];
   }
+  // A mask for the scores of several layers: all of them, or something else would see a number instead of infinity.
+  std::unordered_map<const ir::Node*, std::size_t> sums;
+  for (const Masking& masking : all) ++sums[masking.holder];
+  std::erase_if(all, [&](const Masking& masking) {
+    return masking.sum != nullptr && masking.sum != masking.holder &&
+           count_readers(graph, masking.holder->result()) != sums.at(masking.holder);
+  });
   if (all.empty()) return;
   const evaluate::Evaluator evaluator(graph);
   for (std::size_t i = 0; i < std::min(samples.count, kEnough); ++i) {
@@ -126,8 +147,11 @@ void bound_masks(ir::Graph& graph, const Samples& samples) {
       if (const auto at = scores.find(&value); at != scores.end()) at->second.add(tensor.values());
     });
   }
+  std::unordered_map<const ir::Node*, const ir::Value*> masks;  // as they were
+  std::unordered_map<const ir::Node*, float> values;            // what stands for infinity in them now
   for (const Masking& masking : all) {
     const ir::Value* mask = masking.holder->tensor(masking.argument);
+    if (const auto before = masks.find(masking.holder); before != masks.end()) mask = before->second;
     const Range score = scores.at(masking.scores);
     if (score.low > score.high) continue;  // nothing was computed
     if (masking.sum == nullptr) {
@@ -141,7 +165,11 @@ void bound_masks(ir::Graph& graph, const Samples& samples) {
     }
     if (kept.low > kept.high) continue;  // nothing counts
     const float lowest = score.low + kept.low - kNothing;
-    masking.holder->set(masking.argument, with_masked(graph, *mask, lowest - score.high));
+    const float value = lowest - score.high;
+    float& least = values.emplace(masking.holder, value).first->second;
+    least = std::min(least, value);
+    mask = masks.emplace(masking.holder, mask).first->second;
+    masking.holder->set(masking.argument, with_masked(graph, *mask, least));
     if (!masking.sum->has("activation_min")) masking.sum->set("activation_min", double{lowest});
   }
   graph.erase_unused();

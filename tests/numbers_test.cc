@@ -78,6 +78,51 @@ TEST(Mask, ScoresThatMustNotCountDoNot) {
   }
 }
 
+// Which tokens count is computed, as of a sentence's padding; the numbers that say so are moved to where they are
+// added, in two layers whose scores reach differently far.
+TEST(Mask, ComputedOnesServeSeveralLayers) {
+  std::string text = R"(graph forward
+input %x : f32[1,4,8]
+const %t : f32[] = [-0.8]
+const %m : f32[] = [-inf]
+const %z : f32[1,4] = [0.0, 0.0, 0.0, 0.0]
+node "first" "" ""
+  %f : f32[1,4,1] = aten.slice(self=%x, dim=2, start=0, end=1, step=1)
+node "flat" "" ""
+  %g : f32[1,4] = aten.view(self=%f, size=[1, 4])
+node "empty" "" ""
+  %e : bool[1,4] = aten.lt.Tensor_out(self=%g, other=%t)
+node "mask" "" ""
+  %n : f32[1,4] = aten.where.self_out(condition=%e, self=%m, other=%z)
+)";
+  for (const auto& [name, scale] : {std::pair("far", "1.0"), std::pair("near", "0.1")}) {
+    const std::string n = name;
+    text += "node \"line\" \"\" \"\"\n  %l" + n + " : f32[1,1,4] = aten.view(self=%n, size=[1, 1, 4])\n" +
+            "node \"each\" \"\" \"\"\n  %h" + n + " : f32[1,4,4] = aten.expand(self=%l" + n + ", size=[1, 4, 4])\n" +
+            "node \"scores\" \"\" \"\"\n  %s" + n +
+            " : f32[1,4,4] = aten.bmm(self=%x, mat2=%x, transposed=true, scale=" + scale +
+            ")\nnode \"masked\" \"\" \"\"\n  %a" + n + " : f32[1,4,4] = aten.add(self=%s" + n + ", other=%h" + n +
+            ", alpha=1.0)\nnode \"softmax\" \"\" \"\"\n  %y" + n + " : f32[1,4,4] = aten.softmax(self=%a" + n +
+            ", dim=2)\n";
+  }
+  text += "node \"both\" \"\" \"\"\n  %y : f32[1,8,4] = aten.cat(tensors=[%ynear, %yfar], dim=1)\noutput %y\n";
+  std::size_t masked = 0;
+  for (const unsigned seed : {3U, 4U, 5U}) {
+    const std::vector<float> x = sample(seed);
+    const std::vector<float> exact = run(text, false, x);
+    const std::vector<float> rounded = run(text, true, x);
+    ASSERT_EQ(rounded.size(), 2 * kTokens * kTokens);
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      EXPECT_NEAR(rounded[i], exact[i], 0.05) << seed << " " << i;
+      if (x[i % kTokens * kWidth] >= -0.8F) continue;
+      EXPECT_EQ(exact[i], 0.0F) << seed << " " << i;
+      EXPECT_EQ(rounded[i], 0.0F) << seed << " " << i;
+      ++masked;
+    }
+  }
+  EXPECT_GT(masked, 0U);
+}
+
 // One linear layer with this weight, first bias and calibration data; the error of compiling it.
 std::string said_of(const std::string& weight, const std::string& bias, const std::vector<float>& data,
                     bool quantize = true) {

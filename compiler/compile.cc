@@ -47,6 +47,8 @@ Stages default_stages(const Options& options) {
       {"fold_crop", "outputs that are cropped are not computed", pass(passes::fold_crop)},
       {"fold_normalization", "x / 255, minus a mean, divided by a deviation: weights and a bias", fold_normalization},
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
+      {"lift_functions", "a function of volumes can become part of the convolution of images",
+       pass(passes::lift_functions)},
       {"fold_pad", "a convolution can pad its own input", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a hardsigmoid is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
       {"fuse_slopes", "a PReLU is a multiplier for sums below zero", fuse_slopes, is_for_one_cpu(config)},

@@ -160,10 +160,12 @@ bool is_dequantized(const ir::Value* value) {
   return value->producer != nullptr && ops::nodes::is_conversion(value->producer->op);
 }
 
-// As [N, C, H, W]; none for more dimensions. Between the conversions of a quantized model there may be only one node.
+// As [N, C, H, W], of more dimensions all in between as H. Between the conversions of a quantized model there may be
+// only one node.
 std::optional<ir::Shape> image_of(const ir::Value* value) {
   ir::Shape shape = value->type.shape;
-  if (shape.size() < 2 || shape.size() > 4 || (shape.size() < 4 && is_dequantized(value))) return std::nullopt;
+  if (shape.size() < 2 || (shape.size() != 4 && is_dequantized(value))) return std::nullopt;
+  for (; shape.size() > 4; shape.erase(shape.begin() + 3)) shape[2] *= shape[3];
   while (shape.size() < 4) shape.insert(shape.begin() + 2, 1);
   return shape;
 }

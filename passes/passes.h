@@ -43,6 +43,9 @@ void fuse_time_filter(ir::Graph& graph);
 // Elementwise operators between one-dimensional convolutions move to the four-dimensional side of the views.
 void lift_views(ir::Graph& graph);
 
+// Functions of the elements of volumes that a convolution computes move to its images.
+void lift_functions(ir::Graph& graph);
+
 // Indices that operators find, and what is moved of them, have 32 bits instead of 64 where nothing but indexing reads
 // them.
 void narrow_integers(ir::Graph& graph);

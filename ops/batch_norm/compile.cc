@@ -2,7 +2,7 @@
 //
 // aten.batch_norm(input, weight, bias, running_mean, running_var, eps) with fixed statistics: one factor and one term
 // per channel. A pass folds it into the convolution or linear layer before it, or turns it into a convolution; one with
-// more than four dimensions, or with statistics that are not constant, stays in float.
+// statistics that are not constant stays in float.
 #include <cmath>
 
 #include "base/diagnostic.h"
@@ -115,9 +115,7 @@ std::vector<evaluate::Tensor> evaluate_batch_norm(const ir::Node& node, const ev
 }
 
 QuantRule quantize(const ir::Node&) {
-  return {.output =
-              QuantRule::Reject{"a batch norm of more than four dimensions, or with statistics that are not constant"},
-          .weights = {}};
+  return {.output = QuantRule::Reject{"a batch norm with statistics that are not constant"}, .weights = {}};
 }
 
 }  // namespace

@@ -584,16 +584,91 @@ TEST(Conv2dImport, ALinesWeightsStayConstant) {
   EXPECT_EQ(weight->data.as<float>().size(), 18U);
 }
 
-TEST(Conv2dImport, AVolumeIsASumOfImages) {
-  Images volume({1, 2, 4, 8, 9}, {3, 2, 3, 3, 3});
-  import_call(volume.graph, "aten.conv3d.default", {{"input", volume.x}, {"weight", volume.w}}, {1, 3, 2, 6, 7});
-  int convolutions = 0;
-  for (const ir::Node& node : volume.graph.nodes()) {
-    if (node.op != "aten.conv2d") continue;
-    ++convolutions;
-    EXPECT_EQ(node.result()->type.shape, (ir::Shape{2, 3, 6, 7}));
+// One convolution, in which all that is summed is rounded once; with groups one for each plane of the weights.
+TEST(Conv2dImport, AVolumeIsImagesWithMoreChannels) {
+  struct {
+    ir::Shape input, weight, output;
+    std::vector<ir::NamedArgument> arguments;
+    ir::Shape image, images;  // in front of a convolution and after it
+    int convolutions;
+  } rows[] = {
+      {{1, 2, 4, 8, 9}, {3, 2, 3, 3, 3}, {1, 3, 2, 6, 7}, {}, {2, 6, 8, 9}, {2, 3, 6, 7}, 1},
+      {{2, 2, 4, 8, 9}, {3, 2, 3, 3, 3}, {2, 3, 2, 6, 7}, {}, {4, 6, 8, 9}, {4, 3, 6, 7}, 1},
+      {{1, 2, 4, 8, 9},
+       {3, 2, 3, 3, 3},
+       {1, 3, 2, 8, 9},
+       {{"stride", Ints{2, 1, 1}}, {"padding", Ints{1, 1, 1}}},
+       {2, 6, 8, 9},
+       {2, 3, 8, 9},
+       1},
+      {{1, 2, 4, 8, 9}, {3, 2, 2, 3, 3}, {1, 3, 2, 4, 5}, {{"dilation", Ints{2, 2, 2}}}, {2, 4, 8, 9}, {2, 3, 4, 5}, 1},
+      {{1, 2, 4, 8, 9}, {4, 1, 3, 3, 3}, {1, 4, 2, 6, 7}, {{"groups", std::int64_t{2}}}, {2, 2, 8, 9}, {2, 4, 6, 7}, 3},
+  };
+  for (const auto& row : rows) {
+    Images volume(row.input, row.weight);
+    std::vector<ir::NamedArgument> arguments = {{"input", volume.x}, {"weight", volume.w}};
+    arguments.insert(arguments.end(), row.arguments.begin(), row.arguments.end());
+    import_call(volume.graph, "aten.conv3d.default", arguments, row.output);
+    int convolutions = 0;
+    for (const ir::Node& node : volume.graph.nodes()) {
+      if (node.op != "aten.conv2d") continue;
+      ++convolutions;
+      EXPECT_EQ(node.tensor("input")->type.shape, row.image);
+      EXPECT_EQ(node.result()->type.shape, row.images);
+    }
+    EXPECT_EQ(convolutions, row.convolutions);
   }
-  EXPECT_EQ(convolutions, 3);
+}
+
+// Each product, against their definition: y[o, d, h, w] = Σ x[i, d·s + k·dilation − pad, …] · weight[o, i, k, …].
+TEST(Conv2dImport, AVolumeIsItsDefinition) {
+  struct {
+    std::int64_t batch, groups, stride, padding, dilation;
+  } rows[] = {{1, 1, 1, 0, 1}, {1, 1, 2, 1, 1}, {2, 1, 1, 1, 2}, {1, 2, 1, 1, 1}, {2, 2, 2, 1, 1}};
+  for (const auto& row : rows) {
+    const std::int64_t in = 2, out = 4, size = 5, kernel = 2, inputs = in / row.groups;
+    const std::int64_t results = (size + 2 * row.padding - row.dilation * (kernel - 1) - 1) / row.stride + 1;
+    Images volume({row.batch, in, size, size, size}, {out, inputs, kernel, kernel, kernel});
+    const Ints each(3, row.stride), around(3, row.padding), apart(3, row.dilation);
+    const ir::Node* last = import_call(volume.graph, "aten.conv3d.default",
+                                       {{"input", volume.x},
+                                        {"weight", volume.w},
+                                        {"stride", each},
+                                        {"padding", around},
+                                        {"dilation", apart},
+                                        {"groups", row.groups}},
+                                       {row.batch, out, results, results, results});
+    volume.graph.add_output(last->result());
+    std::vector<float> x(static_cast<std::size_t>(row.batch * in * size * size * size));
+    std::vector<float> w(static_cast<std::size_t>(out * inputs * kernel * kernel * kernel));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 11) - 5;
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 5 % 13) - 6;
+    const std::vector<evaluate::Tensor> given = {{volume.x->type.shape, x}, {volume.w->type.shape, w}};
+    const evaluate::Tensor got = evaluate::evaluate_graph(volume.graph, given).at(0);
+    std::vector<float> expected;
+    for (std::int64_t at = 0; at < row.batch * out * results * results * results; ++at) {
+      const std::int64_t p[] = {at / (results * results) % results, at / results % results, at % results};
+      const std::int64_t o = at / (results * results * results) % out, n = at / (out * results * results * results);
+      float sum = 0;
+      for (std::int64_t t = 0; t < inputs * kernel * kernel * kernel; ++t) {
+        const std::int64_t k[] = {t / (kernel * kernel) % kernel, t / kernel % kernel, t % kernel};
+        std::int64_t from = n * in + o / (out / row.groups) * inputs + t / (kernel * kernel * kernel);
+        bool is_inside = true;
+        for (std::size_t d = 0; d < 3; ++d) {
+          const std::int64_t place = p[d] * row.stride + k[d] * row.dilation - row.padding;
+          is_inside = is_inside && place >= 0 && place < size;
+          from = from * size + place;
+        }
+        if (is_inside) {
+          sum += x[static_cast<std::size_t>(from)] *
+                 w[static_cast<std::size_t>(o * inputs * kernel * kernel * kernel + t)];
+        }
+      }
+      expected.push_back(sum);
+    }
+    EXPECT_EQ(std::vector<float>(got.values().begin(), got.values().end()), expected)
+        << row.batch << row.groups << row.stride << row.padding << row.dilation;
+  }
 }
 
 TEST(Conv2dImport, OtherRanksAreRejected) {

@@ -39,6 +39,7 @@ const Architecture kArchitectures[] = {
     {"vit", 25, "cormorant::layer_norm.mve", 5},
     {"unet", 30, "cormorant::transpose_conv2d.mve", 2},
     {"tcn", 24, "cormorant::conv2d.mve_kxk", 4},
+    {"volume", 25, "aten::scatter.src_out", 1},
 };
 
 class Architectures : public testing::TestWithParam<Architecture> {

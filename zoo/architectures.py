@@ -122,6 +122,29 @@ class TemporalNetwork(nn.Module):
         return self.head(self.blocks(x)[:, :, -1])
 
 
+class VolumeNetwork(nn.Module):
+    """Convolutions in three dimensions, attention among the places that count, and the two experts that suit best."""
+
+    def __init__(self, width=8, experts=4, classes=6):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv3d(2, width, 3, padding=1), nn.BatchNorm3d(width), nn.ReLU())
+        self.deep = nn.Sequential(nn.Conv3d(width, width, (2, 3, 3), stride=(2, 1, 1), padding=(0, 1, 1)), nn.ReLU())
+        self.apart = nn.Conv3d(width, width, (2, 1, 1), groups=width)
+        self.attention = nn.MultiheadAttention(width, 2, batch_first=True)
+        self.gate = nn.Linear(width, experts)
+        self.experts = nn.Parameter(torch.randn(experts, width))
+        self.head = nn.Linear(2 * width, classes)
+
+    def forward(self, x):
+        x = F.max_pool3d(self.deep(self.stem(x)), (1, 2, 2))
+        tokens = self.apart(x).flatten(2).transpose(1, 2)
+        tokens = tokens + self.attention(tokens, tokens, tokens, key_padding_mask=tokens.mean(2) < 0, need_weights=False)[0]
+        seen = tokens.mean(1)
+        best, places = self.gate(seen).topk(2)
+        shares = torch.zeros(seen.shape[0], self.experts.shape[0]).scatter(1, places, best.softmax(1))
+        return self.head(torch.cat((seen, shares @ self.experts), 1))
+
+
 class Fire(nn.Module):
     def __init__(self, inputs, squeeze, expand):
         super().__init__()
@@ -182,6 +205,7 @@ SMALL = {
     "vit": (VisionTransformer, IMAGE),
     "unet": (UNet, IMAGE),
     "tcn": (TemporalNetwork, (6, 64)),
+    "volume": (VolumeNetwork, (2, 4, 8, 8)),
 }
 FULL = {
     "mobilenet_v2": (models.mobilenet_v2, (3, 224, 224)),

@@ -39,6 +39,14 @@ std::vector<evaluate::Tensor> evaluate_scatter(const ir::Node& node, const evalu
   return evaluate_as<Set>(node, frame);
 }
 
+// What is only moved keeps its meaning.
+QuantRule quantize(const ir::Node& node) {
+  if (node.op != graph_name(names::aten_scatter_src_out)) {
+    return {.output = QuantRule::Reject{"operator " + node.op + " has no integer form"}, .weights = {}};
+  }
+  return {.output = QuantRule::Share{}, .weights = {}, .precisions = precisions::w8a8_w8a16()};
+}
+
 bool in_place(const ir::Node&, std::string_view argument) { return argument == "self"; }
 
 }  // namespace
@@ -54,6 +62,7 @@ Operator scatter_operator() {
           .canonical = canonical_of(scatter::cormorant_list_scatter),
           .infer = infer,
           .evaluate = evaluate_scatter,
+          .quantize = quantize,
           .in_place = in_place};
 }
 

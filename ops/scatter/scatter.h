@@ -10,7 +10,7 @@
 
 // clang-format off
 #define CORMORANT_SCATTER_KERNELS(OURS, THEIRS, FOREIGN) \
-  THEIRS(aten, scatter, src_out, any_cpu, load_scatter, execute_scatter<Set>, numbers, Scatter) \
+  THEIRS(aten, scatter, src_out, any_cpu, load_scatter, execute_scatter<Set>, any, Scatter) \
   THEIRS(aten, scatter_add, out, any_cpu, load_scatter, execute_scatter<Add>, numbers, Scatter) \
   OURS(scatter_prod, any, any_cpu, load_scatter, execute_scatter<Product>, numbers, Scatter) \
   OURS(scatter_amax, any, any_cpu, load_scatter, execute_scatter<Largest>, numbers, Scatter) \

@@ -334,6 +334,39 @@ TEST(DecomposeImport, WhatDependsOnDataOrSingularValuesIsRefused) {
                InputError);
 }
 
+// Offsets that are constants say which rows are in a bag: equally many of each, different numbers, none.
+TEST(DecomposeImport, BagsThatAreKnownAreNotScattered) {
+  struct {
+    std::vector<double> offsets;
+    std::int64_t mode;
+    std::vector<float> expected;  // of torch.nn.functional.embedding_bag
+  } rows[] = {{{0, 2}, 0, {2, 4, 10, 12}}, {{0, 2}, 1, {1, 2, 5, 6}},          {{0, 2}, 2, {2, 3, 6, 7}},
+              {{0, 3}, 1, {2, 3, 6, 7}},   {{0, 1, 1}, 1, {0, 1, 0, 0, 4, 5}}, {{0, 1, 1}, 2, {0, 1, 0, 0, 6, 7}}};
+  for (const auto& row : rows) {
+    const auto bags = static_cast<std::int64_t>(row.offsets.size());
+    ir::Graph graph;
+    ir::Value* weight = graph.add_input("w", ir::float_type({4, 2}));
+    ir::Node call;
+    call.name = "call";
+    Importer importer{&graph, &call, {ir::float_type({bags, 2})}};
+    const Build b(importer);
+    const std::vector<double> index = {0, 1, 2, 3};
+    call.args = {{"weight", weight},
+                 {"indices", b.constant(DType::i64, {4}, index)},
+                 {"offsets", b.constant(DType::i64, {bags}, row.offsets)},
+                 {"mode", row.mode},
+                 {"per_sample_weights", ir::None{}}};
+    for (const AtenForm& form : decompose_operator().forms) {
+      if (form.schema.starts_with("embedding_bag.default")) graph.add_output(form.import(importer).front());
+    }
+    for (const ir::Node& node : graph.nodes()) EXPECT_EQ(node.op.find("scatter"), std::string::npos) << node.op;
+    const evaluate::Tensor input({4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+    const evaluate::Tensor got = evaluate::evaluate_graph(graph, {&input, 1}).at(0);
+    EXPECT_EQ(std::vector<float>(got.values().begin(), got.values().end()), row.expected)
+        << row.mode << " of " << row.offsets.size();
+  }
+}
+
 std::vector<std::string> operators_of(std::string_view target, const ir::Shape& input, const ir::Shape& output,
                                       const std::vector<ir::NamedArgument>& given) {
   return conformance::import_call(target, input, output, given).operators;

@@ -398,17 +398,64 @@ Values import_index_reduce(Importer& importer) {
 
 // ---- bags of embeddings ---------------------------------------------------------------------------------------------
 
+enum : std::int64_t { kSum, kMean, kMax };  // modes of bags
+
+// A row for each bag where it is known which rows are in it: from its bound to the next one's.
+V of_known_bags(const Build& b, V rows, std::span<const std::int64_t> bounds, std::int64_t mode) {
+  const std::int64_t width = size_at(rows, 1), first = bounds[1] - bounds[0];
+  const auto bags = static_cast<std::int64_t>(bounds.size()) - 1;
+  const auto reduced = [&](V bag) {  // [bags, rows, width]
+    V one = mode == kSum ? b.sum(bag, {1}) : mode == kMean ? b.mean(bag, {1}) : b.amax(bag, {1});
+    return b.view(one, {size_at(bag, 0), width});
+  };
+  bool are_equal = first > 0;
+  for (std::size_t i = 1; i < bounds.size(); ++i) are_equal = are_equal && bounds[i] - bounds[i - 1] == first;
+  if (are_equal) return reduced(b.view(b.slice(rows, 0, bounds[0], bounds.back()), {bags, first, width}));
+  std::vector<V> parts;
+  for (std::size_t i = 1; i < bounds.size(); ++i) {
+    const std::int64_t size = bounds[i] - bounds[i - 1];
+    parts.push_back(size == 0 ? b.filled(0, ir::float_type({1, width}))
+                              : reduced(b.view(b.slice(rows, 0, bounds[i - 1], bounds[i]), {1, size, width})));
+  }
+  return b.cat(parts, 0);
+}
+
+// Where bags begin and end, if offsets are known. Many bags of different sizes would be many nodes.
+std::vector<std::int64_t> known_bounds(V offsets, std::int64_t bags, std::int64_t count) {
+  constexpr std::int64_t kMany = 32;
+  const auto known = known_value(offsets);
+  if (!known || bags < 1 || static_cast<std::int64_t>(known->values().size()) < bags) return {};
+  std::vector<std::int64_t> bounds;
+  for (const float at : known->values().first(static_cast<std::size_t>(bags))) {
+    bounds.push_back(static_cast<std::int64_t>(at));
+  }
+  bounds.push_back(count);
+  std::int64_t sizes = 1;  // different ones, one after another
+  for (std::size_t i = 1; i < bounds.size(); ++i) {
+    if (bounds[i] < bounds[i - 1] || bounds[i - 1] < 0) return {};
+    sizes += i > 1 && bounds[i] - bounds[i - 1] != bounds[i - 1] - bounds[i - 2] ? 1 : 0;
+  }
+  return sizes > 1 && bags > kMany ? std::vector<std::int64_t>() : bounds;
+}
+
 Values import_embedding_bag(Importer& importer) {
   const Build b(importer);
   V weight = b.tensor("weight");
   V index = b.view(b.tensor("indices"), {b.tensor("indices")->type.elements()});
   V offsets = b.tensor("offsets");
   const std::int64_t count = index->type.elements(), width = size_at(weight, 1);
-  const std::int64_t mode = b.call().integer("mode");  // sum, mean, max
+  const std::int64_t mode = b.call().integer("mode");
   Values results(b.results(), nullptr);
   const ir::TensorType& type = b.type();
   if (count == 0) {
     results[0] = b.filled(0, type);
+    return results;
+  }
+  const bool has_padding = b.given("padding_idx") && b.call().integer("padding_idx") >= 0;
+  if (const auto bounds = known_bounds(offsets, type.shape.at(0), count); !bounds.empty() && !has_padding) {
+    V rows = b.index_select(weight, 0, index);
+    if (b.given("per_sample_weights")) rows = b.mul(rows, b.view(b.tensor("per_sample_weights"), {count, 1}));
+    results[0] = b.finish(of_known_bags(b, rows, bounds, mode));
     return results;
   }
   std::vector<std::int64_t> counting(static_cast<std::size_t>(count));
@@ -423,22 +470,22 @@ Values import_embedding_bag(Importer& importer) {
     rows = b.mul(rows, b.view(b.tensor("per_sample_weights"), {count, 1}));
   }
   V counts_in = b.filled(1, ir::float_type({count, 1}));
-  if (b.given("padding_idx") && b.call().integer("padding_idx") >= 0) {
+  if (has_padding) {
     V is_padding = b.view(b.eq(index, b.number(b.call().number("padding_idx"), index->type.dtype)), {count, 1});
     counts_in = b.where(is_padding, 0.0, counts_in);
-    rows = b.where(is_padding, mode == 2 ? -kInfinity : 0.0, rows);
+    rows = b.where(is_padding, mode == kMax ? -kInfinity : 0.0, rows);
   }
   V along = b.expand(b.view(bag, {count, 1}), {count, width});
   V size =
       b.scatter(nodes::aten_scatter_add, b.filled(0, ir::float_type({bags, 1})), 0, b.view(bag, {count, 1}), counts_in);
-  if (mode == 2) {
+  if (mode == kMax) {
     V largest = b.scatter(nodes::cormorant_scatter_amax_any, b.filled(-kInfinity, ir::float_type({bags, width})), 0,
                           along, rows);
     results[0] = b.finish(b.where(b.eq(size, b.number(0)), 0.0, largest));
     return results;
   }
   V sum = b.scatter(nodes::aten_scatter_add, b.filled(0, ir::float_type({bags, width})), 0, along, rows);
-  results[0] = b.finish(mode == 1 ? b.div(sum, b.maximum(size, b.number(1))) : sum);
+  results[0] = b.finish(mode == kMean ? b.div(sum, b.maximum(size, b.number(1))) : sum);
   return results;
 }
 

@@ -2,6 +2,8 @@
 //
 // Products of tensors that become matrix products, or products of elements and a sum.
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "ops/decompose/forms.h"
 #include "ops/host/broadcast.h"
@@ -341,6 +343,54 @@ Values import_cross(Importer& importer) {
   return {b.finish(b.sub(minuend, subtrahend))};
 }
 
+// Frames of a signal times a window, cosines and sines: a convolution with a filter for each real and imaginary part.
+Values import_stft(Importer& importer) {
+  const Build b(importer);
+  V self = b.tensor("self");
+  const std::int64_t size = b.call().integer("n_fft");
+  const std::int64_t hop = b.given("hop_length") ? b.call().integer("hop_length") : size / 4;
+  const std::int64_t width = b.given("win_length") ? b.call().integer("win_length") : size;
+  const bool onesided = !b.given("onesided") || b.call().boolean("onesided");
+  constexpr std::int64_t kLargest = 1 << 14;
+  b.require(self->type.rank() >= 1 && size > 0 && size <= kLargest && hop > 0 && width > 0 && width <= size &&
+            b.type().rank() == self->type.rank() + 2);
+  if (b.given("return_complex") && b.call().boolean("return_complex")) {
+    b.reject("stft with a complex result", "call torch.stft with return_complex=False");
+  }
+  std::vector<double> window(static_cast<std::size_t>(size), 0);
+  const std::int64_t left = (size - width) / 2;
+  std::fill_n(window.begin() + left, width, 1.0);
+  if (b.given("window")) {
+    const auto known = b.numbers_of(b.tensor("window"));
+    if (!known) b.reject("stft with a window that is computed", "make the window a buffer of the model");
+    b.require(static_cast<std::int64_t>(known->size()) == width);
+    std::ranges::copy(*known, window.begin() + left);
+  }
+  const double scale = b.call().boolean("normalized") ? 1 / std::sqrt(static_cast<double>(size)) : 1;
+  const std::int64_t frequencies = onesided ? size / 2 + 1 : size;
+  b.require_moderate(ir::float_type({2 * frequencies, size}));
+  std::vector<float> filters;
+  for (std::int64_t f = 0; f < frequencies; ++f) {
+    for (const bool is_real : {true, false}) {
+      for (std::int64_t n = 0; n < size; ++n) {
+        const double turn = 2 * std::numbers::pi * static_cast<double>(f * n % size) / static_cast<double>(size);
+        const double wave = is_real ? std::cos(turn) : -std::sin(turn);
+        filters.push_back(static_cast<float>(wave * window[static_cast<std::size_t>(n)] * scale));
+      }
+    }
+  }
+  const std::int64_t length = self->type.shape.back(), signals = length == 0 ? 0 : self->type.elements() / length;
+  V parts = b.node(nodes::aten_conv2d, {{"input", b.view(self, {signals, 1, 1, length})},
+                                        {"weight", b.floats({2 * frequencies, 1, 1, size}, filters)},
+                                        {"bias", ir::None{}},
+                                        {"stride", Dims{1, hop}},
+                                        {"padding", Dims{0, 0}},
+                                        {"dilation", Dims{1, 1}},
+                                        {"groups", std::int64_t{1}}});
+  const std::int64_t frames = size_at(parts, 3);
+  return {b.finish(b.permute(b.view(parts, {signals, frequencies, 2, frames}), {0, 1, 3, 2}))};
+}
+
 }  // namespace
 
 std::vector<AtenForm> product_decompositions() {
@@ -356,6 +406,9 @@ std::vector<AtenForm> product_decompositions() {
       {"addr.default(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)", import_addr},
       {"addbmm.default(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", import_addbmm},
       {"bilinear.default(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", import_bilinear},
+      {"stft.default(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+       "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)",
+       import_stft},
       {"cross.default(Tensor self, Tensor other, int? dim=None)", import_cross},
       {"linalg_cross.default(Tensor self, Tensor other, *, int dim=-1)", import_cross},
   };

@@ -96,7 +96,18 @@ ir::Value* product(Importer& importer, ir::Value* self, ir::Value* mat2, bool tr
   if (scale < 0) importer.reject("a matrix product with a negative factor", "negate one of its operands in the model");
   const std::optional<Product> p = product_of(self->type.shape, mat2->type.shape, transposed);
   if (!p) importer.reject("the shapes of a matrix product do not match", kInconsistent);
-  if (p->inner == 0) return Build(importer).filled(0, ir::float_type(p->result()));  // sums of nothing
+  const Build b(importer);
+  if (p->inner == 0) return b.filled(0, ir::float_type(p->result()));  // sums of nothing
+  if (p->mixed) {                                                      // kernels repeat one matrix for all, or none
+    const auto repeated = [&](ir::Value* side, std::int64_t batches) {
+      if (batches == 1 || batches == p->batches()) return side;
+      ir::Shape shape = p->batch;
+      shape.insert(shape.end(), side->type.shape.end() - 2, side->type.shape.end());
+      return b.expand(side, shape);
+    };
+    self = repeated(self, p->lhs_batches);
+    mat2 = repeated(mat2, p->rhs_batches);
+  }
   return importer
       .node(kCanonical, {{"self", self}, {"mat2", mat2}, {"transposed", transposed}, {"scale", scale}},
             {ir::float_type(p->result())})

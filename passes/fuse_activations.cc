@@ -21,6 +21,19 @@ void set_bound(ir::Node& node, std::string_view arg, double value) {
   if (value != kInfinity && value != -kInfinity) node.set(arg, value);
 }
 
+// The largest of clamped elements is the clamped largest. So what is computed in front of a pooling clamps for it, and
+// has all levels of its integers for elements that count.
+ir::Node* before_pooling(ir::Graph& graph, ir::Node* pool) {
+  if (pool->op != ops::nodes::aten_max_pool2d || pool->has("activation_min") || pool->has("activation_max"))
+    return pool;
+  ir::Value* input = pool->tensor("self");
+  ir::Node* before = input->producer;
+  const ops::Operator* op = before == nullptr ? nullptr : ops::find(*before);
+  const bool clamps = op != nullptr && op->fuses_activation && graph.only_user(input) == pool &&
+                      input->type.quant == pool->result()->type.quant;
+  return clamps ? before_pooling(graph, before) : pool;
+}
+
 }  // namespace
 
 void fuse_activations(ir::Graph& graph) {
@@ -29,6 +42,7 @@ void fuse_activations(ir::Graph& graph) {
     ir::Value* input = clamp->tensor("self");
     ir::Node* producer = input->producer;
     if (producer == nullptr || graph.only_user(input) != clamp) continue;
+    producer = before_pooling(graph, producer);
     // Two clamps in a row are one, whichever operator takes it.
     const bool twice = producer->op == ops::nodes::aten_clamp;
     const std::string_view min = twice ? "min" : "activation_min", max = twice ? "max" : "activation_max";

@@ -344,6 +344,61 @@ output %h
   EXPECT_EQ(after(of_sum.c_str(), keep_hardswish), of_sum);
 }
 
+// In front of the pooling, where it costs nothing and the levels below zero are not wasted; not if others read what is
+// pooled.
+TEST(FuseActivations, ReachTheConvolutionBeforeAPooling) {
+  const std::string text = R"(graph g
+input %x : f32[1,1,4,4]
+const %w : f32[1,1,1,1] = [2.0]
+node "conv" "" ""
+  %c : f32[1,1,4,4] = aten.conv2d(input=%x, weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "pool" "" ""
+  %p : f32[1,1,2,2] = aten.max_pool2d(self=%c, kernel_size=[2, 2], stride=[2, 2], padding=[0, 0], dilation=[1, 1], ceil_mode=false)
+node "relu" "" ""
+  %r : f32[1,1,2,2] = aten.clamp(self=%p, min=0.0, max=none)
+output %r
+)";
+  const std::string fused = after(text.c_str(), fuse_activations);
+  EXPECT_NE(fused.find("groups=1, activation_min=0.0)"), std::string::npos) << fused;
+  EXPECT_NE(fused.find("ceil_mode=false)"), std::string::npos) << fused;
+  const std::string read = after((text + "output %c\n").c_str(), fuse_activations);
+  EXPECT_NE(read.find("groups=1)"), std::string::npos) << read;
+  EXPECT_NE(read.find("ceil_mode=false, activation_min=0.0)"), std::string::npos) << read;
+}
+
+// The relu of a convolution in three dimensions, on its images; the next one's movements undo its own.
+TEST(LiftFunctions, VolumesAreImagesBetweenConvolutions) {
+  const std::string conv = "weight=%w, bias=none, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)\n";
+  const std::string text = R"(graph g
+input %x : f32[3,2,4,4]
+const %w : f32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
+node "a" "" ""
+  %a : f32[3,2,4,4] = aten.conv2d(input=%x, )" +
+                           conv + R"(node "av" "" ""
+  %av : f32[1,3,2,4,4] = aten.view(self=%a, size=[1, 3, 2, 4, 4])
+node "ap" "" ""
+  %ap : f32[1,2,3,4,4] = aten.permute(self=%av, dims=[0, 2, 1, 3, 4])
+node "relu" "f.1" "m.py:3"
+  %r : f32[1,2,3,4,4] = aten.clamp(self=%ap, min=0.0, max=none)
+node "bp" "" ""
+  %bp : f32[1,3,2,4,4] = aten.permute(self=%r, dims=[0, 2, 1, 3, 4])
+node "bv" "" ""
+  %bv : f32[3,2,4,4] = aten.view(self=%bp, size=[3, 2, 4, 4])
+node "b" "" ""
+  %b : f32[3,2,4,4] = aten.conv2d(input=%bv, )" +
+                           conv + "output %b\n";
+  EXPECT_EQ(after(text.c_str(), lift_functions), R"(graph g
+input %x : f32[3,2,4,4]
+const %w : f32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
+node "a" "" ""
+  %a : f32[3,2,4,4] = aten.conv2d(input=%x, )" + conv +
+                                                     R"(node "relu" "f.1" "m.py:3"
+  %relu : f32[3,2,4,4] = aten.clamp(self=%a, min=0.0, max=none)
+node "b" "" ""
+  %b : f32[3,2,4,4] = aten.conv2d(input=%relu, )" + conv +
+                                                     "output %b\n");
+}
+
 constexpr const char* kPadded = R"(graph g
 input %x : f32[1,1,4,4]
 const %w : f32[1,1,3,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]

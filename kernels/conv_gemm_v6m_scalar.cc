@@ -43,7 +43,7 @@ static_assert(offsetof(V6mGemm, output.offset) == 24 && offsetof(V6mGemm, excess
 #define CHANNEL_right ""
 #define RESULT_right(sum) CORMORANT_REQUANTIZE_V6M(sum) STORE
 
-// Stack: 40 the shift to the left.
+// Any sum and any shift: r6 the offset. Stack: 40 the shift to the left.
 #define CHANNEL_any                   \
   "ldr r2, [sp, #28]\n"               \
   "ldrb r1, [r2, #9]\n"               \

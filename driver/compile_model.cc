@@ -36,8 +36,10 @@ std::string calibration_text(const CompileFlags& flags, const compiler::Compiled
   if (decisions.empty()) return "none: not quantized";
   if (std::ranges::any_of(decisions, is_adopted)) return "none: the model has its own parameters";
   if (options.calibration.count == 0) return "seeded random inputs, which are not representative";
-  return fmt::format("{} samples{}", options.calibration.count,
-                     flags.calibrate.empty() ? "" : " of " + flags.calibrate);
+  const std::size_t steps = std::max<std::size_t>(1, options.calibration.steps);
+  return fmt::format("{} samples{}{}", options.calibration.count / steps,
+                     steps > 1 ? fmt::format(" of {} steps", steps) : "",
+                     flags.calibrate.empty() ? "" : " from " + flags.calibrate);
 }
 
 // What bits per layer are chosen for.

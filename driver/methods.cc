@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/diagnostic.h"
@@ -18,12 +19,22 @@
 namespace cormorant::driver {
 namespace {
 
+// The method's name as a part of a file's: the model may have called it anything.
+std::string in_path(std::string method) {
+  for (char& letter : method) {
+    const bool is_plain = letter == '_' || letter == '-' || std::isalnum(static_cast<unsigned char>(letter)) != 0;
+    if (!is_plain) letter = '_';
+  }
+  return method;
+}
+
 CompileResult compile_one(const std::string& method, const CompileFlags& flags, const CompileInputs& inputs) {
   CompileFlags own = flags;
   own.method = method;
   own.measure = false;
   own.link = flags.link && flags.optimize == "size";  // whose choice depends on code; else all are linked together
-  if (!flags.intermediates.empty()) own.intermediates = (std::filesystem::path(flags.intermediates) / method).string();
+  if (!flags.intermediates.empty())
+    own.intermediates = (std::filesystem::path(flags.intermediates) / in_path(method)).string();
   CompileInputs of_one = inputs;
   of_one.advises = false;
   if (!inputs.of_methods.empty()) {
@@ -137,7 +148,7 @@ void compile_all(const CompileFlags& flags, const CompileInputs& inputs, Compile
 
 std::string report_of(const std::string& file, const std::string& method) {
   const std::filesystem::path path(file);
-  return (path.parent_path() / (path.stem().string() + "." + method + path.extension().string())).string();
+  return (path.parent_path() / (path.stem().string() + "." + in_path(method) + path.extension().string())).string();
 }
 
 MethodTotals totals_of(const CompiledMethods& compiled) {

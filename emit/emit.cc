@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "formats/pte/origin.h"
 #include "formats/pte/writer.h"
@@ -366,12 +367,42 @@ class Sources {
   std::unordered_map<const ir::Value*, std::int64_t> input_;
 };
 
-RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::uint32_t region) {
+// From the plan's steps, some of which are only other views of memory, to those that are instructions.
+class Times {
+ public:
+  Times(const Groups::Nodes& planned, const Groups::Nodes& instructions) {
+    const std::unordered_set<const ir::Node*> are_steps(instructions.begin(), instructions.end());
+    for (const ir::Node* node : planned) {
+      before_.push_back(count_);
+      if (are_steps.contains(node)) time_of_[node] = count_++;
+    }
+    before_.push_back(count_);
+  }
+
+  [[nodiscard]] std::uint32_t of(const ir::Node* node) const { return time_of_.at(node); }
+  // A step of the plan, or the next instruction's.
+  [[nodiscard]] std::uint32_t from(std::uint32_t step) const {
+    return before_[std::min<std::size_t>(step, before_.size() - 1)];
+  }
+  // A step of the plan, or the last instruction's before it; the end stays the end.
+  [[nodiscard]] std::uint32_t until(std::uint32_t step) const {
+    if (step + 1 >= before_.size()) return count_;
+    const std::uint32_t next = before_[step + 1];
+    return next == 0 ? 0 : next - 1;
+  }
+
+ private:
+  std::vector<std::uint32_t> before_;  // instructions before each step of the plan
+  std::unordered_map<const ir::Node*, std::uint32_t> time_of_;
+  std::uint32_t count_ = 0;
+};
+
+RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::uint32_t region, const Times& times) {
   const planner::RegionUse& use = memory.plan.regions[region];
   RegionFacts facts;
   facts.name = memory.regions[region].name;
   facts.bytes = static_cast<std::int64_t>(use.peak);
-  facts.peak_step = use.peak_step;
+  facts.peak_step = times.from(use.peak_step);
   facts.lower_bound = static_cast<std::int64_t>(use.optimal ? use.peak : use.lower_bound);
   if (use.peak != 0 && use.peak_step < memory.steps.size()) facts.peak_node = called(*memory.steps[use.peak_step]);
   for (std::size_t i = 0; i < memory.blocks.size(); ++i) {
@@ -386,6 +417,10 @@ RegionFacts region_facts(const ir::Graph& graph, const MemoryMap& memory, std::u
   }
   largest_first(facts.at_peak);
   facts.buffers = buffers_of(graph, memory, region);
+  for (memory::Buffer& buffer : facts.buffers) {
+    buffer.first = times.from(buffer.first);
+    buffer.last = std::max(buffer.first, times.until(buffer.last));
+  }
   return facts;
 }
 
@@ -397,10 +432,15 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap&
   const Groups groups(graph);
   const Groups::Nodes steps = groups.instructions(memory.steps);
   const Sources sources(graph, steps);
+  const Times times(memory.steps, steps);
   for (const ir::Node* node : steps) {
-    emitted.steps.push_back(step_of(*node, groups, config.target));
-    ++emitted.operators[emitted.steps.back().op];
-    emitted.steps.back().from = sources.of(node->inputs());
+    Step& step = emitted.steps.emplace_back(step_of(*node, groups, config.target));
+    ++emitted.operators[step.op];
+    step.from = sources.of(node->inputs());
+    step.time = times.of(node);
+    if (const ir::Node* group = groups.group_of(*node)) {
+      step.part_of = static_cast<std::size_t>(std::ranges::find(steps, group) - steps.begin());
+    }
   }
   for (ir::Value* output : graph.outputs()) emitted.outputs_from.push_back(sources.of({output}));
   for (const ir::Value& value : graph.values()) {
@@ -413,7 +453,8 @@ Emitted emit(const ir::Graph& graph, const ops::Config& config, const MemoryMap&
     if (value.kind == ir::ValueKind::state) emitted.buffer_bytes += bytes;
   }
   largest_first(emitted.constants);
-  for (std::uint32_t r = 0; r < memory.regions.size(); ++r) emitted.regions.push_back(region_facts(graph, memory, r));
+  for (std::uint32_t r = 0; r < memory.regions.size(); ++r)
+    emitted.regions.push_back(region_facts(graph, memory, r, times));
   return emitted;
 }
 

@@ -28,6 +28,8 @@ struct Step {
   std::optional<std::int64_t> estimate = {};  // of its instructions, by the operator
   std::int64_t macs = 0;                      // of the node that it stands for, counted by the compiler before lowering
   std::vector<std::int64_t> from = {};        // steps whose results it reads; -1 - k is the k-th input
+  std::uint32_t time = 0;                     // its place in the order of execution
+  std::optional<std::size_t> part_of = {};    // the step that executes it by rows
 };
 
 // What a region of memory is used for.
@@ -37,14 +39,14 @@ struct RegionFacts {
   std::int64_t constant_bytes = 0;  // of these, for copies of the constants
   std::int64_t lower_bound = 0;     // no plan needs less for these tensors, in this order
   std::string peak_node;            // the operator that sets the peak; empty where nothing is here
-  std::uint32_t peak_step = 0;
+  std::uint32_t peak_step = 0;      // of steps in the order of execution (Step::time), as in the buffers
   std::vector<std::pair<std::string, std::int64_t>> at_peak;  // what is alive then, and its bytes, the largest first
   std::vector<memory::Buffer> buffers;
 };
 
 struct Emitted {
   std::vector<std::byte> program;
-  std::vector<Step> steps;                              // one per instruction
+  std::vector<Step> steps;                              // one per instruction, in the program's order
   std::vector<std::vector<std::int64_t>> outputs_from;  // as Step::from, of every output
   std::map<std::string, int> operators;
   std::int64_t constant_bytes = 0;

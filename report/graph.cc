@@ -33,6 +33,12 @@ std::string order_text(const ProgramTensor& tensor) {
   return is_channels_last ? "channels last (NHWC)" : fmt::format("dimensions {}", fmt::join(tensor.dim_order, ", "));
 }
 
+std::string real_value(const ProgramTensor& tensor) {
+  if (tensor.zero_point == 0) return fmt::format("{:.8g} · integer", *tensor.scale);
+  return fmt::format("{:.8g} · (integer {} {})", *tensor.scale, tensor.zero_point < 0 ? "+" : "−",
+                     std::abs(std::int64_t{tensor.zero_point}));
+}
+
 void write_tensor(Html& html, const char* kind, const ProgramTensor& tensor) {
   const auto row = html.in("tr");
   html.element("td", kind);
@@ -40,8 +46,7 @@ void write_tensor(Html& html, const char* kind, const ProgramTensor& tensor) {
   html.element("td", type_text(tensor), {{"class", "code whole"}});
   html.element("td", order_text(tensor));
   write_number(html, bytes_of(tensor));
-  html.element("td", tensor.scale ? fmt::format("{:.8g} · (integer − {})", *tensor.scale, tensor.zero_point)
-                                  : "the element itself");
+  html.element("td", tensor.scale ? real_value(tensor) : "the element itself");
 }
 
 Json tensor_json(const ProgramTensor& tensor) {
@@ -98,8 +103,10 @@ Json steps_json(const Report& report) {
                  {"macs", from.macs},
                  {"constants", from.constant_bytes},
                  {"scratch", from.scratch_bytes},
-                 {"alive", alive[i]},
+                 {"alive", alive[from.time]},
+                 {"time", from.time},
                  {"from", from.from}};
+    if (from.part_of) step["rows"] = true;
     if (report.measured) {
       step["instructions"] = report.firmware.facts->steps.at(i).instructions;
       step["cycles"] = report.firmware.facts->steps.at(i).cycles;

@@ -101,7 +101,7 @@ void write_navigation(Html& html) {
   }
 }
 
-void write_legend(Html& html, const emit::RegionFacts& region) {
+void write_legend(Html& html, const emit::RegionFacts& region, bool by_rows) {
   std::set<memory::Buffer::Kind> kinds;
   for (const memory::Buffer& buffer : region.buffers) kinds.insert(buffer.kind);
   const auto legend = html.in("p", {{"class", "faint"}});
@@ -115,6 +115,7 @@ void write_legend(Html& html, const emit::RegionFacts& region) {
       std::ranges::any_of(region.buffers, [](const memory::Buffer& b) { return b.whole.has_value(); });
   if (has_covers) html.text(" · shaded: overwrites what the same operator reads for the last time");
   if (has_parts) html.text(" · dashed: part of another buffer");
+  if (by_rows) html.text(" · steps by rows may overwrite rows that are no longer needed");
 }
 
 // The picture's tooltips as text, for print and screen readers.
@@ -153,7 +154,7 @@ void write_memory(Html& html, const Report& report) {
                           : fmt::format("{} bytes; no plan could do with less than {} for these buffers.",
                                         grouped(bytes), grouped(bound)));
     draw_memory(html, region, facts.steps.size());
-    write_legend(html, region);
+    write_legend(html, region, has_rows(facts));
     {
       const auto peak = html.in("p");
       html.element("b", "At the peak: ");

@@ -48,6 +48,7 @@ struct Column {
   std::string_view name;
   bool is_number = false;
 };
+bool has_rows(const compiler::Facts& facts);  // steps that are computed by rows
 void write_headings(Html& html, const std::vector<Column>& columns);
 void write_number(Html& html, std::uint64_t number);
 // A part of a whole, with a bar that is as long as possible for the largest such part.

@@ -32,9 +32,18 @@ function layout() {
   facts.steps.forEach((s, i) => boxes.push({kind: 'step', step: s, id: i, from: s.from, label: s.op.replace(/^.*::/, ''), sub: s.node}));
   facts.outputs.forEach((t, k) => boxes.push({kind: 'output', tensor: t, id: 'out' + k, from: t.from, label: t.name || 'output ' + k, sub: t.type}));
   const byId = new Map(boxes.map((b) => [b.id, b]));
+  // What is computed by rows is listed after all other steps, although one of these reads it.
+  const order = [], seen = new Set();
+  const visit = (b) => {
+    if (seen.has(b)) return;
+    seen.add(b);
+    for (const f of b.from) if (byId.has(f)) visit(byId.get(f));
+    order.push(b);
+  };
+  boxes.forEach(visit);
   const rows = [];
-  for (const b of boxes) {
-    const sources = b.from.map((f) => byId.get(f)).filter(Boolean);
+  for (const b of order) {
+    const sources = b.from.map((f) => byId.get(f)).filter((s) => s && s.row !== undefined);
     b.row = sources.reduce((r, s) => Math.max(r, s.row + 1), 0);
     const wanted = sources.length ? sources.reduce((x, s) => x + s.column, 0) / sources.length : 0;
     const taken = rows[b.row] = rows[b.row] || new Set();
@@ -145,11 +154,11 @@ function choose(b) {
     row(table, b.kind, t.name);
     row(table, 'type', t.type);
     row(table, 'bytes', grouped(t.bytes));
-    if (t.scale) row(table, 'real value', t.scale + ' · (integer − ' + t.zero_point + ')');
+    if (t.scale) row(table, 'real value', t.scale + ' · (integer ' + (t.zero_point < 0 ? '+ ' : '− ') + Math.abs(t.zero_point) + ')');
     return;
   }
   const s = b.step;
-  row(table, 'step', b.id);
+  row(table, 'step', s.time + (s.rows ? ', by rows' : ''));
   row(table, 'operator', s.op);
   row(table, 'node', s.node);
   row(table, 'source', s.source);
@@ -167,7 +176,7 @@ function choose(b) {
   row(table, 'scale', s.scale);
   row(table, 'zero point', s.zero_point);
   row(table, 'weights', s.weights);
-  make('a', {href: '#step-' + b.id}, box, 'in the table');
+  make('a', {href: '#step-' + s.time}, box, 'in the table');
 }
 
 // ---- search ----

@@ -148,9 +148,10 @@ void write_number_if_any(Html& html, std::int64_t number) {
 
 void write_step(Html& html, const Report& report, const Cost& cost, std::size_t index, bool is_float) {
   const emit::Step& step = report.compiled.facts.steps[index];
-  const auto row = html.in("tr", {{"id", fmt::format("step-{}", index)}, {"class", is_float ? "float" : "integer"}});
-  html.element("td", std::to_string(index), {{"class", "n"}});
-  html.element("td", step.op, {{"class", "code whole"}});
+  const auto row =
+      html.in("tr", {{"id", fmt::format("step-{}", step.time)}, {"class", is_float ? "float" : "integer"}});
+  html.element("td", std::to_string(step.time), {{"class", "n"}});
+  html.element("td", step.op, {{"class", step.part_of ? "code whole rows" : "code whole"}});
   html.element("td", step.node, {{"class", "code"}});
   html.element("td", step.source, {{"class", "code"}});
   html.element("td", step.result, {{"class", "code whole"}});
@@ -308,17 +309,26 @@ void write_sizes(Html& html, const Report& report) {
   if (report.figures.contains("optimize")) write_goal(html, report.figures["optimize"]);
 }
 
+bool has_rows(const compiler::Facts& facts) {
+  return std::ranges::any_of(facts.steps, [](const emit::Step& step) { return step.part_of.has_value(); });
+}
+
 void write_layers(Html& html, const Report& report) {
   const compiler::Facts& facts = report.compiled.facts;
   std::set<std::string> left_in_float;
   for (const compiler::FloatOperator& op : facts.float_operators) left_in_float.insert(op.node);
   html.element("h2", "Layers", {{"id", "layers"}});
-  html.element("p",
-               report.measured
-                   ? "In program order. Instructions are counted on the emulated board with zeros as inputs; cycles "
-                     "are estimated for memory without wait states; shares are of the cycles."
-                   : "In program order. Shares are of the MACs; --measure counts instructions.",
-               {{"class", "faint"}});
+  std::vector<std::size_t> order(facts.steps.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order.at(facts.steps[i].time) = i;
+  std::string about = "In the order of execution. ";
+  if (has_rows(facts)) {
+    about += "Indented steps are computed by rows: in turns, as often as the step after them needs their rows. ";
+  }
+  about += report.measured
+               ? "Instructions are counted on the emulated board with zeros as inputs; cycles are estimated for memory "
+                 "without wait states; shares are of the cycles."
+               : "Shares are of the MACs; --measure counts instructions.";
+  html.element("p", about, {{"class", "faint"}});
   const auto scroll = html.in("div", {{"class", "scroll"}});
   const auto table = html.in("table", {{"class", "wide steps"}});
   std::vector<Column> columns = {{"Step", true}, {"Operator"},        {"Node"},         {"Source"}, {"Output"},
@@ -327,7 +337,7 @@ void write_layers(Html& html, const Report& report) {
   columns.push_back({"Share"});
   write_headings(html, columns);
   const Cost cost(report);
-  for (std::size_t i = 0; i < facts.steps.size(); ++i) {
+  for (const std::size_t i : order) {
     write_step(html, report, cost, i, left_in_float.contains(facts.steps[i].node));
   }
   write_totals(html, report);
@@ -342,7 +352,7 @@ void write_quantization(Html& html, const Report& report) {
   for (const Json& node : report.explanation["nodes"]) (node.contains("rule") ? decided : absorbed).push_back(&node);
   if (!decided.empty()) {
     const auto scroll = html.in("div", {{"class", "scroll"}});
-    const auto table = html.in("table", {{"class", "wide"}});
+    const auto table = html.in("table", {{"class", "wide nodes"}});
     write_headings(html, {{"Node"},
                           {"Operator"},
                           {"Source"},

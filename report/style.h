@@ -33,7 +33,8 @@ th, td { padding: .18rem .6rem; border-bottom: 1px solid var(--line); text-align
 th { color: var(--faint); font-weight: 600; } td.n, th.n { text-align: right; white-space: nowrap; }
 td.code { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; min-width: 8rem; }
 td.whole { white-space: nowrap; } td.text { min-width: 12rem; }
-.steps { font-size: 12px; } .steps th, .steps td { padding: .18rem .35rem; } .steps .track { width: 4rem; }
+.steps, .nodes { font-size: 12px; } .steps th, .steps td, .nodes th, .nodes td { padding: .18rem .35rem; } .nodes td.code { min-width: 6rem; }
+.steps td.rows { padding-left: 1.4rem; } .steps .track { width: 4rem; }
 tr.total td { font-weight: 600; } tr.inner td:first-child { padding-left: 1.8rem; } tr.inner td { color: var(--faint); }
 tr:target td { background: var(--wash); } tr.float td { color: var(--note); }
 td.share { min-width: 8rem; white-space: nowrap; } .bar { display: inline-block; height: .7em; background: var(--bar); }
@@ -70,7 +71,9 @@ summary { cursor: pointer; color: var(--faint); }
 th[aria-sort=ascending]::after { content: ' ↑'; } th[aria-sort=descending]::after { content: ' ↓'; }
 @media (max-width: 46rem) {
 body { padding: .8rem; } .network { grid-template-columns: minmax(0, 1fr); } #pane { height: 24rem; } th, td { padding: .18rem .35rem; }
-td.share { min-width: 5rem; } .track { width: 3rem; } }
+table { font-size: 12.5px; } td.share { min-width: 4rem; } .track { width: 2.5rem; }
+.columns .track { display: none; } .columns td.share { min-width: 0; } tr.inner td:first-child { padding-left: .9rem; }
+td.code { min-width: 3.5rem; } }
 @media print {
 nav, .tools, #network, #compare, #compare + p { display: none; } body { font-size: 8pt; padding: 0; } .map, tr, h2, h3 { break-inside: avoid; }
 h2, h3 { break-after: avoid; } .scroll { overflow: visible; } th, td { padding: .1rem .3rem; }

@@ -34,7 +34,8 @@ bool gives_truth(std::string_view op) {
 }
 
 bool is_where(const ir::Node& node) {
-  return node.op == nodes::aten_where_self_out || node.op == graph_name(names::cormorant_where_int8);
+  return node.op == nodes::aten_where_self_out || node.op == graph_name(names::cormorant_where_int8) ||
+         node.op == graph_name(names::cormorant_where_int16);
 }
 
 bool is_plain_constant(const ir::Value* value) {
@@ -78,7 +79,7 @@ QuantRule quantize(const ir::Node& node) {
           .weights = {}};
     }
   }
-  return {.output = QuantRule::Share{}, .weights = {}};
+  return {.output = QuantRule::Share{}, .weights = {}, .kept_real = {}, .precisions = precisions::w8a8_w8a16()};
 }
 
 std::vector<ir::TensorType> infer(const ir::Node& node) {
@@ -127,14 +128,16 @@ std::vector<evaluate::Tensor> evaluate_map(const ir::Node& node, const evaluate:
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
+  const DType dtype = node.result()->type.dtype;
   const bool is_ours = rewriter.config.runtime == Runtime::cormorant && node.op == nodes::aten_where_self_out &&
-                       node.result()->type.dtype == DType::i8 && node.tensor("condition")->type.dtype == DType::boolean;
+                       (dtype == DType::i8 || dtype == DType::i16) && node.result()->type.is_quantized() &&
+                       node.tensor("condition")->type.dtype == DType::boolean;
   if (!is_ours) return nullptr;
   return rewriter
       .emit(
           Where<HostWorld>{
               .condition = node.tensor("condition"), .self = node.tensor("self"), .other = node.tensor("other")},
-          node.result()->type, names::cormorant_where_int8)
+          node.result()->type, dtype == DType::i8 ? names::cormorant_where_int8 : names::cormorant_where_int16)
       ->result();
 }
 

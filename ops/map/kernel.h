@@ -79,11 +79,12 @@ inline Error plan_where(const Where<TargetWorld>& args, Plan& plan) {
   const Tensor* const operands[] = {&args.condition, &args.self, &args.other};
   return plan_operands(operands, 3, args.out, plan);
 }
-// Bytes are selected unchanged.
-inline Error plan_int8_where(const Where<TargetWorld>& args, Plan& plan) {
-  const bool are_bytes = args.condition.dtype == DType::boolean && args.self.dtype == DType::i8 &&
-                         args.other.dtype == DType::i8 && args.out.dtype == DType::i8;
-  return are_bytes ? plan_where(args, plan) : Error::unsupported;
+// Integers that stand for real numbers are selected unchanged.
+template <DType kType>
+inline Error plan_integer_where(const Where<TargetWorld>& args, Plan& plan) {
+  const bool are_integers = args.condition.dtype == DType::boolean && args.self.dtype == kType &&
+                            args.other.dtype == kType && args.out.dtype == kType;
+  return are_integers ? plan_where(args, plan) : Error::unsupported;
 }
 inline Error load_unary(Call& call) { return load_planned<Unary, Plan, plan_unary>(call); }
 // All bits of a number change, but only the lowest of a boolean.
@@ -97,7 +98,8 @@ inline Error plan_bitwise_not(const Unary<TargetWorld>& args, Plan& plan) {
 inline Error load_bitwise_not(Call& call) { return load_planned<Unary, Plan, plan_bitwise_not>(call); }
 inline Error load_binary(Call& call) { return load_planned<Binary, Plan, plan_binary>(call); }
 inline Error load_where(Call& call) { return load_planned<Where, Plan, plan_where>(call); }
-inline Error load_int8_where(Call& call) { return load_planned<Where, Plan, plan_int8_where>(call); }
+inline Error load_int8_where(Call& call) { return load_planned<Where, Plan, plan_integer_where<DType::i8>>(call); }
+inline Error load_int16_where(Call& call) { return load_planned<Where, Plan, plan_integer_where<DType::i16>>(call); }
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 
@@ -333,17 +335,19 @@ void execute_where(const void* plan) {
   execute_map<F, 3>(plan);
 }
 
-inline void execute_int8_where(const void* plan) {
+template <class T>
+void execute_integer_where(const void* plan) {
   const auto& p = *static_cast<const Plan*>(plan);
   const Loop single{1, {0, 0, 0}};
   const Loop inner = p.rank == 0 ? single : p.loops[p.rank - 1];
   std::uint32_t turn[kMaxRank] = {};
   const std::byte* from[3] = {p.operands[0].data, p.operands[1].data, p.operands[2].data};
-  std::byte* out = p.out;
+  constexpr std::int32_t kBytes[3] = {1, sizeof(T), sizeof(T)};
+  auto* out = reinterpret_cast<T*>(p.out);
   for (std::uint32_t done = 0; done < p.count; done += inner.size) {
     const std::byte* condition = from[0];
-    const std::byte* self = from[1];
-    const std::byte* other = from[2];
+    const auto* self = reinterpret_cast<const T*>(from[1]);
+    const auto* other = reinterpret_cast<const T*>(from[2]);
     for (std::uint32_t i = 0; i < inner.size; ++i) {
       *out++ = *condition != std::byte{0} ? *self : *other;
       condition += inner.steps[0];
@@ -352,9 +356,9 @@ inline void execute_int8_where(const void* plan) {
     }
     for (std::uint32_t d = p.rank == 0 ? 0U : p.rank - 1U; d-- > 0;) {
       const Loop& loop = p.loops[d];
-      for (int k = 0; k < 3; ++k) from[k] += loop.steps[k];
+      for (int k = 0; k < 3; ++k) from[k] += kBytes[k] * loop.steps[k];
       if (++turn[d] < loop.size) break;
-      for (int k = 0; k < 3; ++k) from[k] -= loop.steps[k] * static_cast<std::int32_t>(loop.size);
+      for (int k = 0; k < 3; ++k) from[k] -= kBytes[k] * loop.steps[k] * static_cast<std::int32_t>(loop.size);
       turn[d] = 0;
     }
   }

@@ -51,7 +51,8 @@
   OURS(xlogy, any, any_cpu, load_binary, execute_binary<Xlogy>, numbers, Binary) \
   OURS(xlog1py, any, any_cpu, load_binary, execute_binary<Xlog1py>, numbers, Binary) \
   THEIRS(aten, where, self_out, any_cpu, load_where, execute_where<Choose>, numbers, Where) \
-  OURS(where, int8, any_cpu, load_int8_where, execute_int8_where, w8a8, Where) \
+  OURS(where, int8, any_cpu, load_int8_where, execute_integer_where<std::int8_t>, w8a8, Where) \
+  OURS(where, int16, any_cpu, load_int16_where, execute_integer_where<std::int16_t>, w8a16, Where) \
   OURS(convert, any, any_cpu, load_unary, execute_unary<Convert>, numbers, Unary)
 // clang-format on
 CORMORANT_NAMES(CORMORANT_MAP_KERNELS)

@@ -488,7 +488,13 @@ class Sharing {
 
 bool moves_words(const Rule& rule) { return is_sharing(rule) && has(rule, ops::Precision::w8a16); }
 
-Rule::Fixed words_of(const Rule& rule) { return {rule.words->scale, 0, DType::i16}; }
+// What an LSTM keeps has a range for any network, wider than that of its results. With 16-bit activations, where its
+// step would be the coarsest of all, half of the range may be given up.
+Rule::Fixed words_of(const Rule& rule) {
+  const auto* result = std::get_if<Rule::Fixed>(&rule.output);
+  const bool is_wide = result != nullptr && result->dtype == DType::i16 && rule.words->scale > result->scale;
+  return {rule.words->scale, 0, DType::i16, is_wide ? 1 : 0};
+}
 
 // Tensors that have 16 bits because a node reads them so: its arguments, and tensors that were only moved to become
 // one.

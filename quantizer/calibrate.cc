@@ -223,26 +223,29 @@ std::optional<ir::QuantParams> pixel_levels(const Group& group, const Observatio
 }
 
 // The scale of a known range; halved as often as what occurs leaves room above it, since the shares of a long softmax
-// would be a few levels otherwise. Once is not worth what it takes: a table instead of computed exponentials. What the
-// program returns keeps its range.
+// would be a few levels otherwise. Once is not worth what it takes there: a table instead of computed exponentials.
+// What the program returns keeps its range.
 double scale_in_known_range(const ir::Graph& graph, const Group& group, const Observations& observations,
                             const QuantizeOptions& options) {
-  constexpr double kRoom = 1.5;
   const ops::QuantRule::Fixed& fixed = *group.fixed;
+  const bool is_wide = fixed.dtype == DType::i16;
+  const double room = is_wide ? 2 : 1.5;  // a state may be larger in between than at the end, where it is seen
   const auto is_returned = [&](const ir::Value* value) { return graph.is_output(value); };
   if (fixed.halvings == 0 || options.executorch_operators || std::ranges::any_of(group.members, is_returned)) {
     return fixed.scale;
   }
   double largest = 0;
-  for (const ir::Value* member : group.members)
-    largest = std::max(largest, observations.at(member).distribution().max());
+  for (const ir::Value* member : group.members) {
+    const Distribution seen = observations.at(member).distribution();
+    largest = std::max({largest, seen.max(), -seen.min()});
+  }
   double scale = fixed.scale;
   for (std::int32_t k = 0; k < fixed.halvings; ++k) {
-    const double highest = (127 - fixed.zero_point) * scale / 2;
-    if (kRoom * largest > highest) break;
+    const double highest = ((is_wide ? 32767 : 127) - fixed.zero_point) * scale / 2;
+    if (room * largest > highest) break;
     scale /= 2;
   }
-  return scale < fixed.scale / 2 ? scale : fixed.scale;
+  return is_wide || scale < fixed.scale / 2 ? scale : fixed.scale;
 }
 
 // The alternatives per group.

@@ -52,6 +52,7 @@ bool is_matrix(const Tensor& tensor, std::int32_t rows, std::int32_t columns) {
   call.require(header.inputs - 1U < kMaxFeatures && header.units - 1U < kMaxFeatures, Error::bad_constant);
   call.require(header.left <= 31 && header.h_shift >= 0 && header.h_shift <= 15 && header.h_multiplier >= 0,
                Error::bad_constant);
+  call.require(!multiplies_words(layout) || header.left <= 2, Error::bad_constant);
   if (call.error() != Error::ok) return nullptr;
   const Geometry geometry{static_cast<Kind>(header.kind), layout, header.inputs, header.units};
   call.require(a.packed.bytes() == geometry.bytes(), Error::bad_constant);

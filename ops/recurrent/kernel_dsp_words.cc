@@ -16,6 +16,7 @@ struct DspWords {
   static void multiply(const Row<std::int16_t>& row) {
     const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::dsp_words, row.header.inputs, row.header.units};
     const std::byte* record = row.groups;
+    const std::int32_t shift = part_shift(row.header);
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
       const Block block = geometry.block(k);
       std::int16_t* out = row.sums + block.out;
@@ -30,7 +31,7 @@ struct DspWords {
 #pragma GCC unroll 4
         for (std::uint32_t n = 0; n < 4; ++n) {
           const std::int32_t value = multiply_round(products.sums[n], multiplier[n]);
-          out[n] = static_cast<std::int16_t>(block.adds ? add_part<SaturateInstruction>(out[n], value)
+          out[n] = static_cast<std::int16_t>(block.adds ? add_part<SaturateInstruction>(out[n], value, shift)
                                                         : SaturateInstruction::to_16(value));
         }
         record = reinterpret_cast<const std::byte*>(multiplier + 4);

@@ -112,6 +112,9 @@ struct Bytes {
   }
   static void store(std::int8_t* to, int16x8_t h, mve_pred16_t lanes) { vstrbq_p_s16(to, h, lanes); }
   static constexpr int kShift = Functions::kShift;
+  [[nodiscard]] static int16x8_t as_cell(int16x8_t fresh) { return vrshrq_n_s16(fresh, 4); }
+  [[nodiscard]] static int16x8_t as_sum(int16x8_t c) { return vqshlq_n_s16(c, 1); }
+  static int16x8_t tanh(int16x8_t x) { return tanh_of(x); }
   static int16x8_t sigmoid(int16x8_t x) { return sigmoid_of(x); }
 };
 

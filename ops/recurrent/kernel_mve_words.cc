@@ -18,13 +18,14 @@ struct Groups {
   const std::byte* record;
   std::int16_t* out;
   std::uint32_t count;  // of groups, at least one
-  std::uint32_t adds;   // whether to what `out` has
+  std::uint32_t adds;   // to what `out` has: kAdds and its shift; 0: not
 };
+constexpr std::uint32_t kAdds = 256;  // beside what a shift by a register sees
 static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && offsetof(Groups, adds) == 24);
 
 // As C++, per group:
 //   for n: sum[n] = bias[n] + Σ x[k] · weight[n][k]
-//   for n: value = high_multiply(sum[n], multiplier[n]), out[n] = saturate_16(adds ? 4 · out[n] + value : value)
+//   for n: value = high_multiply(sum[n], multiplier[n]), out[n] = saturate_16(adds ? (out[n] << shift) + value : value)
 // Even rows gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again. `record` advances.
 [[gnu::naked, gnu::noinline]] void run_groups(Groups* /*groups: r0*/) {
   // clang-format off
@@ -72,10 +73,12 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
                "cmp r1, #0\n\t"
                "beq 7f\n\t"
                "vldrh.u16 q2, [r7]\n\t"
-               "vshllb.s16 q3, q2, #2\n\t"
+               "vmovlb.s16 q3, q2\n\t"
+               "vmovlt.s16 q2, q2\n\t"
+               "vshl.s32 q3, r1\n\t"
+               "vshl.s32 q2, r1\n\t"
                "vadd.i32 q0, q0, q3\n\t"
-               "vshllt.s16 q3, q2, #2\n\t"
-               "vadd.i32 q1, q1, q3\n"
+               "vadd.i32 q1, q1, q2\n"
                "7:\n\t"
                "vqmovnb.s32 q0, q0\n\t"
                "vqmovnt.s32 q0, q1\n\t"
@@ -108,10 +111,15 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
 // recurrent::Kept.
 struct Words {
   using Element = std::int16_t;
-  explicit Words(const PackedHeader& /*header*/) {}
+  std::int32_t finer;
+
+  explicit Words(const PackedHeader& header) : finer(finer_cell<WideFunctions>(header)) {}
   [[nodiscard]] static int16x8_t of(int16x8_t h) { return h; }
   static void store(std::int16_t* to, int16x8_t h, mve_pred16_t lanes) { vstrhq_p_s16(to, h, lanes); }
   static constexpr int kShift = WideFunctions::kShift;
+  [[nodiscard]] int16x8_t as_cell(int16x8_t fresh) const { return vrshlq_n_s16(fresh, finer - 4); }
+  [[nodiscard]] int16x8_t as_sum(int16x8_t c) const { return vqshlq_r_s16(c, 1 - finer); }
+  static int16x8_t tanh(int16x8_t x) { return fine_tanh_of(x); }
   static int16x8_t sigmoid(int16x8_t x) { return wide_sigmoid_of(x); }
 };
 
@@ -129,7 +137,7 @@ struct MveWords {
       groups.rest = block.length % 16;
       groups.count = geometry.groups(block);
       groups.out = row.sums + block.out;
-      groups.adds = block.adds ? 1 : 0;
+      groups.adds = block.adds ? kAdds + static_cast<std::uint32_t>(part_shift(row.header)) : 0;
       run_groups(&groups);
     }
   }

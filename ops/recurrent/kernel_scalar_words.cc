@@ -20,7 +20,7 @@ inline std::int32_t scale_sum(std::int32_t sum, std::int32_t multiplier) {
 
 // The groups of one block; returns the next record.
 const std::byte* multiply_block(const Block& block, std::uint32_t groups, const std::byte* record,
-                                const std::int16_t* x, std::int16_t* out) {
+                                const std::int16_t* x, std::int16_t* out, std::int32_t shift) {
   const std::int16_t* const end = x + block.length;
   std::uint32_t excess = 0;
   for (const std::int16_t* value = x; value < end; ++value) excess += static_cast<std::uint32_t>(*value);
@@ -44,7 +44,7 @@ const std::byte* multiply_block(const Block& block, std::uint32_t groups, const 
 #pragma GCC unroll 1
     for (std::uint32_t n = 0; n < 4; ++n) {
       const std::int32_t value = scale_sum(products.sums[n], multiplier[n]);
-      out[n] = static_cast<std::int16_t>(block.adds ? add_part<PlainSaturation>(out[n], value)
+      out[n] = static_cast<std::int16_t>(block.adds ? add_part<PlainSaturation>(out[n], value, shift)
                                                     : PlainSaturation::to_16(value));
     }
     record = reinterpret_cast<const std::byte*>(multiplier + 4);
@@ -62,7 +62,8 @@ struct ScalarWords {
     const std::byte* record = row.groups;
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
       const Block block = geometry.block(k);
-      record = multiply_block(block, geometry.groups(block), record, row.vector + block.first, row.sums + block.out);
+      record = multiply_block(block, geometry.groups(block), record, row.vector + block.first, row.sums + block.out,
+                              part_shift(row.header));
     }
   }
 

@@ -23,14 +23,17 @@ struct PackedRow {
   std::vector<std::int8_t> weights;
   std::int32_t bias = 0;
   double factor = 0;  // from the sum to 12 fractional bits, or 11, or a part's
+  double reach = 0;   // the largest magnitude that comes out
 };
 
 // What all of it stands for, before it is laid out.
 class Matrix {
  public:
-  Matrix(const ir::Node& node, const Geometry& geometry)
+  // `finer`: fractional bits of parts beyond the fewest.
+  Matrix(const ir::Node& node, const Geometry& geometry, std::int32_t finer = 0)
       : node_(node),
         geometry_(geometry),
+        finer_(finer),
         w_ih_(*node.tensor("w_ih")),
         w_hh_(*node.tensor("w_hh")),
         x_(*node.tensor("input")->type.quant),
@@ -43,7 +46,7 @@ class Matrix {
     n += block.weight_row;
     PackedRow row;
     const double unit = unit_of(n, has_input);
-    row.factor = unit / kSumScale / (geometry_.are_parts(k) ? 1 << kPartShift : 1);
+    row.factor = unit / kSumScale / (geometry_.are_parts(k) ? 1 << (kPartShift - finer_) : 1);
     if (multiplies_words(geometry_.layout) && !is_only_of_tanh(n)) row.factor /= 2;
     double bias = 0;
     if (has_input) bias += append(row, w_ih_, n, x_.zero_point()) + bias_of("b_ih", n) / unit;
@@ -66,6 +69,7 @@ class Matrix {
       too_large();
     }
     row.bias = static_cast<std::int32_t>(bias);
+    row.reach = largest * row.factor;
     largest_ = std::max(largest_, largest);
     return row;
   }
@@ -126,6 +130,7 @@ class Matrix {
 
   const ir::Node& node_;
   const Geometry& geometry_;
+  const std::int32_t finer_;
   const ir::Value &w_ih_, &w_hh_;
   const ir::QuantParams &x_, &h_;
   mutable double largest_ = 0;
@@ -143,6 +148,30 @@ Rows rows_of(const Matrix& matrix, const Geometry& geometry) {
                     {std::vector<std::int8_t>(block.length), 0, 0});
   }
   return rows;
+}
+
+double largest_factor(const Rows& rows) {
+  double largest = 0;
+  for (const std::vector<PackedRow>& block : rows) {
+    for (const PackedRow& row : block) largest = std::max(largest, row.factor);
+  }
+  return largest;
+}
+
+// As many fractional bits for the input's parts of sums as int16 has room for, whatever the input is.
+std::int32_t finer_parts(const ir::Node& node, const Geometry& geometry) {
+  if (!multiplies_words(geometry.layout)) return 0;
+  for (std::int32_t finer = kPartShift; finer > 0; --finer) {
+    const Matrix matrix(node, geometry, finer);
+    const Block block = geometry.block(0);
+    bool fits = true;
+    for (std::uint32_t n = 0; fits && n < block.rows; ++n) {
+      const PackedRow row = matrix.row(0, n);
+      fits = row.reach < 32767 && row.factor < 0.5 - 0x1p-30;
+    }
+    if (fits) return finer;
+  }
+  return 0;
 }
 
 bool can_pair(const std::vector<PackedRow>& rows) {
@@ -185,8 +214,8 @@ void put_weight(std::vector<std::uint8_t>& packed, std::size_t at, Layout layout
 }
 
 std::int32_t multiplier_of(double factor, Layout layout, std::uint8_t left) {
-  const auto multiplier = static_cast<std::int32_t>(std::llround(std::ldexp(factor, 31 - left)));
-  return multiplies_words(layout) ? 2 * multiplier : multiplier;
+  if (multiplies_words(layout)) return 2 * static_cast<std::int32_t>(std::llround(std::ldexp(factor, 31)));
+  return static_cast<std::int32_t>(std::llround(std::ldexp(factor, 31 - left)));
 }
 
 std::vector<std::uint8_t> pack(const Geometry& geometry, const PackedHeader& header, const Rows& rows) {
@@ -240,9 +269,14 @@ bool are_weights(const ir::Value* value) {
          std::ranges::all_of(value->type.quant->zero_points, [](std::int32_t zero) { return zero == 0; });
 }
 
+bool has_finer_cell(const ir::Node& node, Kind kind) {
+  return kind == Kind::lstm && has_words(node) && is_words(node.results.at(1), kCellScale / 2);
+}
+
 void check_types(const ir::Node& node, Kind kind) {
   const ir::Value *states = node.results.at(0), *h = node.tensor("h"), *c = node.tensor("c");
-  const double scale = kind == Kind::lstm ? kCellScale : kUnitScale;
+  const double cell = has_finer_cell(node, kind) ? kCellScale / 2 : kCellScale;
+  const double scale = kind == Kind::lstm ? cell : kUnitScale;
   bool fits = has_words(node) ? is_words(node.tensor("input")) && is_words(states, kUnitScale)
                               : is_bytes(node.tensor("input")) && is_bytes(states);
   fits = fits && is_words(node.results.at(1), scale) && are_weights(node.tensor("w_ih")) &&
@@ -298,19 +332,18 @@ ir::Value* lower(const Rewriter& rewriter) {
   Geometry geometry{kind, layout_for(rewriter.config.target, has_words(node)),
                     static_cast<std::uint32_t>(node.tensor("input")->type.shape[2]),
                     static_cast<std::uint32_t>(states.shape[2])};
-  const Matrix matrix(node, geometry);
+  const std::int32_t finer = finer_parts(node, geometry);
+  const Matrix matrix(node, geometry, finer);
   const Rows rows = rows_of(matrix, geometry);
   if (geometry.layout == Layout::dsp_pairs && !std::ranges::all_of(rows, can_pair)) geometry.layout = Layout::dsp_wide;
-  double largest = 0;
-  for (const auto& block : rows) {
-    for (const PackedRow& row : block) largest = std::max(largest, row.factor);
-  }
+  const std::uint8_t left = matrix.left(largest_factor(rows));
   PackedHeader header{.inputs = static_cast<std::uint16_t>(geometry.inputs),
                       .units = static_cast<std::uint16_t>(geometry.units),
                       .kind = static_cast<std::uint8_t>(kind),
                       .layout = static_cast<std::uint8_t>(geometry.layout),
-                      .flags = node.boolean("backwards") ? kBackwards : std::uint8_t{0},
-                      .left = matrix.left(largest),
+                      .flags = static_cast<std::uint8_t>((node.boolean("backwards") ? kBackwards : 0) |
+                                                         (has_finer_cell(node, kind) ? kFinerCell : 0)),
+                      .left = multiplies_words(geometry.layout) ? static_cast<std::uint8_t>(finer) : left,
                       .h_multiplier = 0,
                       .h_shift = 0,
                       .h_zero_point = 0};

@@ -104,7 +104,8 @@ constexpr bool pairs_can_carry(std::int32_t weight_a, std::int32_t weight_b) {
 constexpr bool pairs_can_carry(std::int64_t sum_of_magnitudes) { return sum_of_magnitudes * 128 < (1 << 23); }
 
 inline constexpr std::uint32_t kMaxFeatures = 4096;  // inputs and units: then no offset below leaves 32 bits
-inline constexpr std::uint8_t kBackwards = 1;        // flag: from the last step to the first
+// Flags: from the last step to the first; with 16-bit activations, c has 12 fractional bits instead of 11.
+inline constexpr std::uint8_t kBackwards = 1, kFinerCell = 2;
 
 struct PackedHeader {
   std::uint16_t inputs;
@@ -112,7 +113,9 @@ struct PackedHeader {
   std::uint8_t kind;
   std::uint8_t layout;
   std::uint8_t flags;
-  std::uint8_t left;  // shift of sums before they are multiplied; with 16-bit activations there is none
+  // Shift of sums before they are multiplied. With 16-bit activations there is none, and this is how many more
+  // fractional bits than ten the input's part of a sum has while it waits as int16: 0 to 2 (arithmetic.h).
+  std::uint8_t left;
   // From h with 15 fractional bits to int8: rounded product, then a rounding shift to the right. With 16-bit
   // activations h stays as it is.
   std::int16_t h_multiplier;

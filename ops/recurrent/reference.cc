@@ -70,7 +70,7 @@ struct Reference {
                                                       std::size_t{4} * geometry.multiplier_slot(n % group));
         std::int16_t& out = row.sums[block.out + n];
         const std::int32_t value = scaled(header, sum, multiplier);
-        out = static_cast<std::int16_t>(block.adds ? add_part<PlainSaturation>(out, value)
+        out = static_cast<std::int16_t>(block.adds ? add_part<PlainSaturation>(out, value, part_shift(header))
                                                    : PlainSaturation::to_16(value));
       }
       record += std::size_t{geometry.groups(block)} * geometry.record_bytes(block);
@@ -93,15 +93,15 @@ struct Reference {
       std::int32_t h = 0;
       switch (static_cast<Kind>(row.header.kind)) {
         case Kind::lstm:
-          h = lstm_unit<PlainSaturation>(typename Level::Gates{}, sum[0], sum[units], sum[2 * units], sum[3 * units],
-                                         kept);
+          h = lstm_unit<PlainSaturation>(typename Level::Gates{}, finer_cell<typename Level::Gates>(row.header), sum[0],
+                                         sum[units], sum[2 * units], sum[3 * units], kept);
           break;
         case Kind::gru:
           h = gru_unit<PlainSaturation>(typename Level::Gates{}, sum[0], sum[units], sum[2 * units], sum[3 * units],
                                         kept);
           break;
         case Kind::rnn:
-          h = rnn_unit({}, sum[0], kept);
+          h = rnn_unit(typename Level::Gates(), sum[0], kept);
           break;
       }
       states[u] = row.vector[row.header.inputs + u] = level.template of<PlainSaturation>(h);

@@ -41,8 +41,9 @@ inline void step_units(const Row<typename Level::Element>& row, typename Level::
   const std::uint32_t units = row.header.units;
   const auto kind = static_cast<Kind>(row.header.kind);
   if (kind == Kind::lstm) {
+    const std::int32_t finer = finer_cell<typename Level::Gates>(row.header);
     step_units<Saturation, Level>(row, states, [=](const std::int16_t* sum, std::int16_t& c) {
-      return lstm_unit<Saturation>(f, sum[0], sum[units], sum[2 * units], sum[3 * units], c);
+      return lstm_unit<Saturation>(f, finer, sum[0], sum[units], sum[2 * units], sum[3 * units], c);
     });
   } else if (kind == Kind::gru) {
     step_units<Saturation, Level>(row, states, [=](const std::int16_t* sum, std::int16_t& h) {

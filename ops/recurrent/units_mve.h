@@ -30,8 +30,11 @@ inline int16x8_t sigmoid_of(int16x8_t x) {
   const int16x8_t t = on_line(kTanh.at + 64, vshrq_n_u16(from_lowest(x), 9), without_sign(vshlq_n_s16(x, 6)));
   return vhaddq_s16(t, vdupq_n_s16(32767));
 }
-// WideFunctions::sigmoid.
-inline int16x8_t wide_sigmoid_of(int16x8_t x) { return vhaddq_s16(tanh_of(x), vdupq_n_s16(32767)); }
+// WideFunctions::tanh and sigmoid.
+inline int16x8_t fine_tanh_of(int16x8_t x) {
+  return on_line(kFineTanh.at, vshrq_n_u16(from_lowest(x), 7), without_sign(vshlq_n_s16(x, 8)));
+}
+inline int16x8_t wide_sigmoid_of(int16x8_t x) { return vhaddq_s16(fine_tanh_of(x), vdupq_n_s16(32767)); }
 
 // Eight units, of which p says how many exist: their sums, and what is kept.
 struct Eight {
@@ -42,22 +45,22 @@ struct Eight {
 };
 
 template <class Level>
-inline int16x8_t lstm_units(const Eight& of, int16x8_t& c) {
-  const int16x8_t fresh = vrshrq_n_s16(vqrdmulhq_s16(Level::sigmoid(of.sum(0)), tanh_of(of.sum(2))), 4);
+inline int16x8_t lstm_units(const Level& level, const Eight& of, int16x8_t& c) {
+  const int16x8_t fresh = level.as_cell(vqrdmulhq_s16(Level::sigmoid(of.sum(0)), Level::tanh(of.sum(2))));
   c = vqaddq_s16(vqrdmulhq_s16(Level::sigmoid(of.sum(1)), c), fresh);
-  return vqrdmulhq_s16(Level::sigmoid(of.sum(3)), tanh_of(vqshlq_n_s16(c, 1)));
+  return vqrdmulhq_s16(Level::sigmoid(of.sum(3)), Level::tanh(level.as_sum(c)));
 }
 template <class Level>
 inline int16x8_t gru_units(const Eight& of, int16x8_t h) {
   const int16x8_t sum = vqaddq_s16(of.sum(2), vqrdmulhq_s16(Level::sigmoid(of.sum(0)), of.sum(3)));
-  const int16x8_t n = tanh_of(Level::kShift == 0 ? sum : vqshlq_n_s16(sum, Level::kShift));
+  const int16x8_t n = Level::tanh(Level::kShift == 0 ? sum : vqshlq_n_s16(sum, Level::kShift));
   const int16x8_t kept = Level::sigmoid(of.sum(1));
   const int16x8_t rest = vsubq_s16(vdupq_n_s16(32767), kept);
   return vqaddq_s16(vqrdmulhq_s16(kept, h), vqrdmulhq_s16(rest, n));
 }
 
-// `Level` says what h is in the vector and among the states: its Element, of(h), and store(to, h, lanes); and how its
-// sums become gates.
+// `Level` says what h is in the vector and among the states: its Element, of(h), and store(to, h, lanes); how its sums
+// become gates; and what bits c has: as_cell() of a product, as_sum() for a function.
 template <class Level, Kind kind>
 inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states) {
   const Level level(row.header);
@@ -69,11 +72,11 @@ inline void step_units(const Row<typename Level::Element>& row, typename Level::
     int16x8_t state = vldrhq_z_s16(kept, of.p);
     int16x8_t h;
     if constexpr (kind == Kind::lstm) {
-      h = lstm_units<Level>(of, state);
+      h = lstm_units(level, of, state);
     } else if constexpr (kind == Kind::gru) {
       h = state = gru_units<Level>(of, state);
     } else {
-      h = state = tanh_of(of.sum(0));
+      h = state = Level::tanh(of.sum(0));
     }
     vstrhq_p_s16(kept, state, of.p);
     h = level.of(h);

@@ -198,9 +198,10 @@ ir::QuantParams params_for_range(double low, double high, const Grid& grid) {
     high = std::max(high, -low);
     low = high / grid.qmax * grid.qmin;
   }
-  // Nothing but zeros was seen: any scale expresses them, 1 keeps the subsequent arithmetic harmless.
+  // Nothing but zeros was seen: any scale expresses them. 1 keeps the subsequent arithmetic harmless, but 16-bit
+  // additions have 16 bits for the ratio of scales, so that a number next to it would lose its own.
   auto scale = static_cast<double>(static_cast<float>((high - low) / (grid.qmax - grid.qmin)));
-  if (!(scale > 0)) scale = 1;
+  if (!(scale > 0)) scale = grid.symmetric ? std::ldexp(1.0, -15) : 1;
   const double zero = grid.symmetric ? 0 : std::round(grid.qmin - low / scale);
   ir::QuantParams params;
   params.dtype = grid.dtype;

@@ -46,6 +46,8 @@ TEST(ParamsForRange, HasNoZeroPointIfSymmetric) {
   for (const double high : {0.0, 3.0}) {
     EXPECT_EQ(params_for_range(0, high, kWords).zero_point(), 0) << high;
   }
+  // Next to a scale of 1, an addition would have next to no bits for another operand.
+  EXPECT_EQ(params_for_range(0, 0, kWords).scale(), 0x1p-15);
 }
 
 TEST(ParamsForRange, ExpressesZeroExactlyAndCoversTheRange) {

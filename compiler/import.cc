@@ -113,6 +113,32 @@ std::vector<ir::Value*> import_call(ops::Importer& importer, const Form& form) {
   return importer.node(graph_name(form.schema), importer.call->args)->results;
 }
 
+// What quantizers put into a model that has no form here: why, and what to export instead.
+struct Refused {
+  std::string_view prefix, problem, advice;
+};
+constexpr std::string_view kQuantizeStatically =
+    "kernels have fixed parameters: quantize activations statically (PT2E with cormorant.quantizer.CortexMQuantizer, "
+    "docs/python.md), or export the float model and let compile quantize it (--calibrate)";
+constexpr std::string_view kDynamic = "activations are quantized anew for every input (dynamic quantization)";
+constexpr std::string_view kPrepared = "the model was prepared for quantization, but not converted";
+constexpr std::string_view kConvert =
+    "call convert_pt2e (torchao: quantize_ with step=\"convert\") before torch.export.export";
+constexpr Refused kRefused[] = {
+    {"torchao.choose_qparams", kDynamic, kQuantizeStatically},
+    {"quantized_decomposed.choose_qparams", kDynamic, kQuantizeStatically},
+    {"quantized_decomposed._choose_qparams", kDynamic, kQuantizeStatically},
+    {"quantized_decomposed.quantize_per_token", kDynamic, kQuantizeStatically},
+    {"quantized_decomposed.dequantize_per_token", kDynamic, kQuantizeStatically},
+    {"aten._int_mm.", "the product of integers as torchao's kernels for servers compute it", kQuantizeStatically},
+    {"aten._weight_int", "a product as PyTorch's kernels for servers compute it", kQuantizeStatically},
+    {"aten.fake_quantize_", kPrepared, kConvert},
+    {"aten._fake_quantize_", kPrepared, kConvert},
+    {"aten.fused_moving_avg_obs", kPrepared, kConvert},
+    {"aten._fused_moving_avg_obs", kPrepared, kConvert},
+    {"quantized_decomposed.fake_quant", kPrepared, kConvert},
+};
+
 class ProgramImport {
  public:
   ProgramImport(const pt2::Program& program, std::string file, std::vector<std::string>& notes)
@@ -187,6 +213,7 @@ class ProgramImport {
     for (const pt2::Node& node : program_.graph.nodes) {
       if (target_of(node).starts_with("higher_order.")) fail_for_control_flow(node);
     }
+    fail_for_quantizer();
     const std::string target = target_of(*first);
     const bool is_of_pytorch = target.starts_with("aten.") || target.starts_with("prims.");
     std::string problem = is_of_pytorch ? "PyTorch's operator " + target + " is not supported"
@@ -197,6 +224,16 @@ class ProgramImport {
                                        ".run_decompositions(), or write it otherwise in the model; "
                                        "docs/adding-an-operator.md says how to add one"
                                      : "write it with PyTorch's own operators before the export"));
+  }
+
+  void fail_for_quantizer() const {
+    for (const Refused& refused : kRefused) {
+      for (const pt2::Node& node : program_.graph.nodes) {
+        const std::string target = target_of(node);
+        if (!target.starts_with(refused.prefix) || forms().contains(target)) continue;
+        fail(pt2::diagnose(node, fmt::format("{}: {}", target, refused.problem), std::string(refused.advice)));
+      }
+    }
   }
 
   // A program computes the same instructions every time.

@@ -188,6 +188,10 @@ TEST(Import, UnknownOperatorsAreToldApart) {
   } rows[] = {
       {"aten.nonsense.default", "PyTorch's operator aten.nonsense.default is not supported", "run_decompositions()"},
       {"audio.filter.default", "audio.filter.default is not an operator of PyTorch", "with PyTorch's own operators"},
+      {"torchao.choose_qparams_affine.default", "quantized anew for every input", "--calibrate"},
+      {"quantized_decomposed.quantize_per_token.default", "quantized anew for every input", "--calibrate"},
+      {"aten._int_mm.default", "torchao's kernels for servers", "--calibrate"},
+      {"aten.fake_quantize_per_tensor_affine.default", "prepared for quantization, but not converted", "convert_pt2e"},
   };
   for (const auto& row : rows) {
     const std::string message = why(program_of(row.target, {kSelf}));
@@ -195,6 +199,118 @@ TEST(Import, UnknownOperatorsAreToldApart) {
     EXPECT_NE(message.find(row.advice), std::string::npos) << message;
     EXPECT_NE(message.find("node 'call'"), std::string::npos) << message;
   }
+}
+
+// ---- quantization, as torchao spells it
+// ------------------------------------------------------------------------------
+
+template <class T>
+void add_constant(pt2::Program& program, const std::string& name, std::vector<std::int64_t> sizes, DType dtype,
+                  const std::vector<T>& values) {
+  pt2::TensorMeta type = meta(sizes, dtype);
+  for (std::size_t d = sizes.size(); d-- > 1;) type.strides[d - 1] = type.strides[d] * sizes[d];
+  program.graph.tensors[name] = type;
+  program.graph.inputs.insert(program.graph.inputs.begin(), {pt2::TensorRef{name}});
+  program.inputs.insert(program.inputs.begin(), {pt2::InputKind::buffer, {pt2::TensorRef{name}}, name, name, true});
+  program.weights[name] = {type, true, std::as_bytes(std::span(values)), nullptr};
+}
+
+struct Block {
+  std::vector<std::int64_t> size, scales;  // elements of a block, and the shape of the scales
+};
+
+// x · dequantize(w), with int4 weights in int8.
+struct Affine {
+  std::vector<std::int8_t> weights = {-8, 7, 0, 1, 2, 3, -1, -2};
+  std::vector<float> scales;
+  std::vector<std::int8_t> zeros;
+  pt2::Program program;
+
+  Affine(const Block& block, std::vector<float> with) : scales(std::move(with)), zeros(scales.size(), 0) {
+    program =
+        program_of("aten.linear.default", {{"input", {pt2::TensorRef{"x"}}, {}}, {"weight", {pt2::TensorRef{"d"}}, {}}},
+                   meta({1, 4}), meta({1, 2}));
+    add_constant(program, "w", {2, 4}, DType::i8, weights);
+    add_constant(program, "s", block.scales, DType::f32, scales);
+    add_constant(program, "z", block.scales, DType::i8, zeros);
+    program.graph.tensors["d"] = meta({2, 4});
+    pt2::Node node;
+    node.target = "torch.ops.torchao.dequantize_affine.default";
+    node.name = "d";
+    node.arguments = {{"input", {pt2::TensorRef{"w"}}, {}},
+                      {"block_size", {block.size}, {}},
+                      {"scale", {pt2::TensorRef{"s"}}, {}},
+                      {"zero_point", {pt2::TensorRef{"z"}}, {}},
+                      {"input_dtype", {pt2::ScalarType{2, DType::i8}}, {}},
+                      {"quant_min", {std::int64_t{-8}}, {}},
+                      {"quant_max", {std::int64_t{7}}, {}}};
+    node.outputs = {{pt2::TensorRef{"d"}}};
+    program.graph.nodes.insert(program.graph.nodes.begin(), node);
+  }
+};
+
+const ir::Value& weight_of(const ir::Graph& graph) {
+  const ir::Value* weight = graph.nodes().back().tensor("weight");
+  return weight->producer == nullptr ? *weight : *weight->producer->tensor("input");
+}
+
+TEST(Import, BlocksOfWeightsBecomeChannelsWhereTheyAre) {
+  Affine rows({{1, 4}, {2, 1}}, {0.5F, 0.25F});
+  ir::Graph graph = import_program(rows.program, "model.pt2");
+  const ir::QuantParams channels = {DType::i8, -8, 7, 0, {0.5, 0.25}, {0, 0}};
+  EXPECT_EQ(weight_of(graph).type.quant, channels);
+  EXPECT_EQ(weight_of(graph).data.as<std::int8_t>()[0], -8);
+
+  Affine equal({{1, 2}, {2, 2}}, {0.5F, 0.5F, 0.25F, 0.25F});  // groups, of which those of a row are alike
+  graph = import_program(equal.program, "model.pt2");
+  EXPECT_EQ(weight_of(graph).type.quant, channels);
+
+  Affine whole({{2, 4}, {1}}, {0.5F});
+  graph = import_program(whole.program, "model.pt2");
+  EXPECT_EQ(weight_of(graph).type.quant, (ir::QuantParams{DType::i8, -8, 7, {}, {0.5}, {0}}));
+
+  // Kernels have no scale per group: what the integers stand for is left.
+  Affine groups({{1, 2}, {2, 2}}, {0.5F, 0.25F, 1, 2});
+  graph = import_program(groups.program, "model.pt2");
+  EXPECT_EQ(weight_of(graph).type, ir::float_type({2, 4}));
+  const auto real = weight_of(graph).data.as<float>();
+  EXPECT_EQ(std::vector<float>(real.begin(), real.end()), (std::vector<float>{-4, 3.5F, 0, 0.25F, 2, 3, -2, -4}));
+}
+
+TEST(Import, BlocksThatDoNotFitAreRefused) {
+  for (const Block& block : {Block{{1, 3}, {2, 1}}, Block{{1, 0}, {2, 1}}, Block{{1}, {2, 1}}, Block{{2, 4}, {2, 1}}}) {
+    const std::string message = why(Affine(block, {0.5F, 0.25F}).program);
+    EXPECT_NE(message.find("the number of scales does not match the channels"), std::string::npos) << message;
+  }
+  const std::string message = why(Affine({{1, 4}, {2, 1}}, {0.5F, 0}).program);
+  EXPECT_NE(message.find("a scale that is not positive"), std::string::npos) << message;
+  Affine narrow({{1, 4}, {2, 1}}, {0.5F, 0.25F});
+  narrow.program.graph.nodes.front().arguments.back().argument = {std::int64_t{200}};
+  EXPECT_NE(why(narrow.program).find("a range that the type does not have"), std::string::npos);
+  Affine outside({{1, 4}, {2, 1}}, {0.5F, 0.25F});
+  outside.zeros[1] = 9;
+  EXPECT_NE(why(outside.program).find("a zero point outside of the range"), std::string::npos);
+}
+
+// An activation: its scale is a constant of one element, or the kernels cannot have it.
+TEST(Import, ActivationsHaveOneScale) {
+  const std::vector<float> scales = {0.5F, 0.25F};
+  const auto quantized = [&](std::vector<std::int64_t> block, std::int64_t count) {
+    pt2::Program program = program_of("torchao.quantize_affine.default",
+                                      {{"input", {pt2::TensorRef{"x"}}, {}},
+                                       {"block_size", {std::move(block)}, {}},
+                                       {"scale", {pt2::TensorRef{"s"}}, {}},
+                                       {"zero_point", {pt2::None{}}, {}},
+                                       {"output_dtype", {pt2::ScalarType{2, DType::i8}}, {}}},
+                                      meta({2, 4}), meta({2, 4}, DType::i8));
+    add_constant(program, "s", {count}, DType::f32, scales);
+    return program;
+  };
+  const ir::Graph graph = import_program(quantized({2, 4}, 1), "model.pt2");
+  EXPECT_EQ(graph.nodes().front().op, "quantized_decomposed.quantize_per_tensor");
+  EXPECT_EQ(graph.outputs().front()->type.quant, (ir::QuantParams{DType::i8, -128, 127, {}, {0.5}, {0}}));
+  const std::string message = why(quantized({1, 4}, 2));
+  EXPECT_NE(message.find("quantize activations per tensor"), std::string::npos) << message;
 }
 
 TEST(Import, WhatTheExportSaysIsCompared) {

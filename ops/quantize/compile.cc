@@ -16,8 +16,6 @@
 namespace cormorant::ops {
 namespace {
 
-constexpr const char* kCanonical = nodes::quantized_decomposed_quantize_per_tensor;
-
 std::vector<ir::TensorType> infer(const ir::Node& node) {
   check_quantization(node);
   ir::TensorType type = node.tensor("input")->type;
@@ -29,12 +27,6 @@ std::vector<ir::TensorType> infer(const ir::Node& node) {
                                .scales = {node.number("scale")},
                                .zero_points = {static_cast<std::int32_t>(node.integer("zero_point"))}};
   return {std::move(type)};
-}
-
-std::vector<ir::Value*> import_quantize(Importer& importer) {
-  ir::Node* node = importer.node(kCanonical, importer.call->args);
-  node->result()->type = infer(*node).front();  // exports record only the element type
-  return node->results;
 }
 
 // Tensors of a quantized graph are the real numbers that their integers stand for: the result is rounded, not scaled.
@@ -86,9 +78,6 @@ std::optional<std::uint64_t> overlap(const ir::Node& node, std::string_view argu
 
 Operator quantize_operator() {
   return {.name = "quantize",
-          .forms = {{"quantized_decomposed::quantize_per_tensor.default(Tensor input, float scale, int zero_point, "
-                     "int quant_min, int quant_max, ScalarType dtype)",
-                     import_quantize}},
           .canonical = {"quantized_decomposed.quantize_per_tensor(Tensor input, float scale, int zero_point, int "
                         "quant_min, int quant_max, ScalarType dtype)"},
           .infer = infer,

@@ -49,6 +49,7 @@ Stages default_stages(const Options& options) {
       {"fold_batch_norm", "a batch norm costs nothing as part of the weights", pass(passes::fold_batch_norm)},
       {"lift_functions", "a function of volumes can become part of the convolution of images",
        pass(passes::lift_functions)},
+      {"fold_factors", "factors and terms after a layer are weights and a bias", pass(passes::fold_factors)},
       {"fold_pad", "a convolution can pad its own input", pass(passes::fold_pad)},
       {"fuse_hardsigmoid", "a hardsigmoid is weights, bias and a clamp", pass(passes::fuse_hardsigmoid)},
       {"fuse_slopes", "a PReLU is a multiplier for sums below zero", fuse_slopes, is_for_one_cpu(config)},

@@ -69,6 +69,10 @@ void fold_uneven_pad(ir::Graph& graph);
 // Batch norms after a convolution or linear become part of its weights and bias.
 void fold_batch_norm(ir::Graph& graph);
 
+// Factors and terms per output channel after a convolution or linear become part of its weights and bias; a product of
+// matrices with a constant on the right is a linear layer.
+void fold_factors(ir::Graph& graph);
+
 // A hardsigmoid after a convolution or linear becomes part of its weights, bias and clamp, or of its result's
 // quantization parameters.
 void fuse_hardsigmoid(ir::Graph& graph);

@@ -175,6 +175,55 @@ TEST(FoldConstants, LeavesWhatWouldFillTheFlash) {
   EXPECT_NE(repeated("5000000").find("aten.expand"), std::string::npos);
 }
 
+// As torchao writes a layer with integer weights: a product, the scales, another shape, the bias.
+TEST(FoldFactors, AfterAProductMakeALinearLayer) {
+  const std::string text = after(R"(graph g
+input %x : f32[4,2]
+const %w : f32[2,3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+const %s : f32[3] = [10.0, 1.0, 0.5]
+const %b : f32[1,1,3] = [7.0, 8.0, 9.0]
+node "mm" "" ""
+  %mm : f32[4,3] = aten.bmm(self=%x, mat2=%w, transposed=false, scale=2.0)
+node "m" "" ""
+  %m : f32[4,3] = aten.mul(self=%mm, other=%s)
+node "v" "" ""
+  %v : f32[2,2,3] = aten.view(self=%m, size=[2, 2, 3])
+node "a" "" ""
+  %a : f32[2,2,3] = aten.add(self=%v, other=%b, alpha=2.0)
+output %a
+)",
+                                 fold_factors);
+  EXPECT_NE(text.find("f32[3,2] = [20.0, 80.0, 4.0, 10.0, 3.0, 6.0]"), std::string::npos) << text;
+  EXPECT_NE(text.find("f32[3] = [14.0, 16.0, 18.0]"), std::string::npos) << text;
+  EXPECT_NE(text.find("f32[4,3] = aten.linear(input=%x, weight="), std::string::npos) << text;
+  EXPECT_NE(text.find("output %v"), std::string::npos) << text;
+  EXPECT_EQ(text.find("aten.mul"), std::string::npos) << text;
+  EXPECT_EQ(text.find("aten.add"), std::string::npos) << text;
+}
+
+TEST(FoldFactors, AreTheChannelsOfAnImage) {
+  const auto folded = [](const std::string& factors, const std::string& values, const std::string& output) {
+    return after(
+        "graph g\ninput %x : f32[1,1,2,2]\nconst %w : f32[2,1,1,1] = [3.0, 5.0]\nconst %b : f32[2] = [1.0, 2.0]\nconst "
+        "%s : f32" +
+            factors + " = " + values + R"(
+node "c" "" ""
+  %c : f32[1,2,2,2] = aten.conv2d(input=%x, weight=%w, bias=%b, stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1)
+node "m" "" ""
+  %m : f32[1,2,2,2] = aten.mul(self=%s, other=%c)
+)" + output,
+        fold_factors);
+  };
+  const std::string text = folded("[2,1,1]", "[2.0, -1.0]", "output %m\n");
+  EXPECT_NE(text.find("f32[2,1,1,1] = [6.0, -5.0]"), std::string::npos) << text;
+  EXPECT_NE(text.find("f32[2] = [2.0, -2.0]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("aten.mul"), std::string::npos) << text;
+  // One number for all; but not a factor per column, nor where others read the result without it.
+  EXPECT_EQ(folded("[1]", "[2.0]", "output %m\n").find("aten.mul"), std::string::npos);
+  EXPECT_NE(folded("[2]", "[2.0, -1.0]", "output %m\n").find("aten.mul"), std::string::npos);
+  EXPECT_NE(folded("[2,1,1]", "[2.0, -1.0]", "output %m\noutput %c\n").find("aten.mul"), std::string::npos);
+}
+
 TEST(FindClamps, InMaximumAndMinimumWithOneNumber) {
   EXPECT_EQ(after(R"(graph g
 input %x : f32[2]

@@ -33,6 +33,8 @@ Stages default_stages(const Options& options) {
   const auto pass_for = [config](auto run) { return [run, config](ir::Graph& g, Context&) { run(g, config); }; };
   Stages stages;
   stages.in_float = that_apply({
+      {"real_weights", "where weights alone are quantized, layers compute with the numbers they stand for",
+       real_weights},
       {"fuse_cells", "a cell's state keeps 16 bits inside one operator", pass(passes::fuse_cells), is_ours},
       {"write_out", "ExecuTorch has no kernel for recurrent layers", pass(passes::write_out), !is_ours},
       {"fold_constants", "expressions of constants are constants", pass(passes::fold_constants)},

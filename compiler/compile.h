@@ -84,6 +84,7 @@ struct Facts {
   std::vector<FloatOperator> float_operators;
   std::vector<std::pair<std::string, DType>> counters;  // buffers of integers, which stay what they are
   std::vector<std::string> warnings;
+  std::size_t real_weights = 0;                     // that arrived as integers, of a model with float activations
   std::size_t dropped_channels = 0;                 // that were the same for every input
   std::optional<std::int64_t> window_macs;          // of a streamed network, before streaming
   std::optional<passes::WholeWindow> whole_window;  // of a streamed network, what computes all of it each time

@@ -164,6 +164,18 @@ quantizer::QuantizeOptions quantizer_options(const Options& from) {
   return options;
 }
 
+// A model may arrive with integers for its weights alone. Activations then get ranges by calibration, as those of a
+// float model, and weights keep their integers (quantizer/weights.h).
+void real_weights(ir::Graph& graph, Context& context) {
+  context.facts.real_weights = quantizer::real_weights(graph);
+  if (context.facts.real_weights == 0) return;
+  context.facts.warnings.push_back(
+      context.options.quantize
+          ? "the model quantizes its weights, but no activations: these get ranges by calibration"
+          : "the model quantizes its weights, but no activations: it is computed in float, with four bytes per weight; "
+            "--calibrate=FILE makes it compute with integers");
+}
+
 // Kernels with slopes have 8-bit weights and activations, and their layers one range. Both nodes stay if bits are to be
 // chosen (but see Fused), if a setting is for only one of them, or if the model has its own parameters for each.
 void fuse_slopes(ir::Graph& graph, Context& context) {
@@ -204,9 +216,11 @@ void quantize_graph(ir::Graph& graph, Context& context) {
   }
   if (!context.options.quantize) return;
   warn_of_absorbed_layers(graph, context);
-  quantizer::QuantizeReport report = context.options.bits ? choose_bits(graph, context.options, *context.options.bits)
-                                                          : quantizer::quantize(graph, context.options.calibration,
-                                                                                quantizer_options(context.options));
+  Options options = context.options;
+  if (context.facts.real_weights != 0) options.equalize = false;  // other factors would be other integers
+  quantizer::QuantizeReport report = options.bits
+                                         ? choose_bits(graph, options, *options.bits)
+                                         : quantizer::quantize(graph, options.calibration, quantizer_options(options));
   report_float(report.float_nodes);
   context.facts.bits = std::move(report.bits);
   context.facts.decisions = std::move(report.decisions);
@@ -228,7 +242,9 @@ Accuracy compare_layers(ir::Graph& graph, const Options& options, const quantize
                       "give the float model, exported before quantization"});
   }
   warn_of_absorbed_layers(graph, context);
-  quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, quantizer_options(options));
+  quantizer::QuantizeOptions how = quantizer_options(options);
+  how.equalize = how.equalize && facts.real_weights == 0;
+  quantizer::QuantizeReport report = quantizer::quantize(graph, options.calibration, how);
   std::ranges::move(report.warnings, std::back_inserter(facts.warnings));
   const quantizer::Samples samples = quantizer::with_states(*report.real, data, options.threads);
   return {quantizer::compare_layers(graph, *report.real, samples, options.threads, options.progress),

@@ -8,6 +8,9 @@
 
 namespace cormorant::compiler {
 
+// Weights that are quantized, of a model whose activations are not, become the numbers that they stand for.
+void real_weights(ir::Graph& graph, Context& context);
+
 // A PReLU or leaky ReLU becomes part of the convolution before it, where its kernels can have it.
 void fuse_slopes(ir::Graph& graph, Context& context);
 

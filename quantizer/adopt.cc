@@ -373,8 +373,31 @@ class Adoption {
 }  // namespace
 
 bool is_quantized_model(const ir::Graph& graph) {
-  return std::ranges::any_of(graph.nodes(), is_conversion) ||
-         std::ranges::any_of(graph.values(), [](const ir::Value& value) { return value.type.is_quantized(); });
+  const auto reads_integers = [](const ir::Node& node) {
+    if (ops::nodes::is_dequantization(node.op)) return node.inputs().at(0)->kind != ir::ValueKind::constant;
+    return is_conversion(node) ||
+           std::ranges::any_of(node.inputs(), [](const ir::Value* value) { return value->type.is_quantized(); });
+  };
+  const auto is_changing = [](const ir::Value& value) {
+    return value.kind != ir::ValueKind::constant && value.type.is_quantized();
+  };
+  return std::ranges::any_of(graph.nodes(), reads_integers) || std::ranges::any_of(graph.values(), is_changing);
+}
+
+std::size_t real_weights(ir::Graph& graph) {
+  if (is_quantized_model(graph)) return 0;
+  std::size_t count = 0;
+  for (ir::Node* node : graph.snapshot()) {
+    if (!ops::nodes::is_dequantization(node->op)) continue;
+    const ir::Value* integers = node->tensor("input");
+    const evaluate::Tensor real = evaluate::constant_tensor(*integers);
+    graph.replace_uses(node->result(), graph.add_constant(integers->name + "_real", ir::float_type(real.shape),
+                                                          ir::Bytes::of(real.values())));
+    graph.erase(node);
+    ++count;
+  }
+  graph.erase_unused();
+  return count;
 }
 
 AdoptReport adopt(ir::Graph& graph, bool int8_io) { return Adoption(graph).run(int8_io); }

@@ -14,8 +14,13 @@
 
 namespace cormorant::quantizer {
 
-// Whether the graph holds conversions, or integers that stand for real numbers, at all.
+// Whether activations are quantized, or integers of weights are read as such. A model that only dequantizes constants
+// is one in float whose weights are stored as integers.
 [[nodiscard]] bool is_quantized_model(const ir::Graph& graph);
+
+// Makes it one in float: such constants become the numbers that they stand for. Returns how many there were; none of a
+// quantized model's.
+std::size_t real_weights(ir::Graph& graph);
 
 struct AdoptReport {
   std::vector<FloatNode> float_nodes;  // in the graph's order

@@ -318,5 +318,28 @@ TEST(Adopt, TakesWeightsOf4Bits) {
   EXPECT_TRUE(result.decisions.at(0).weights.starts_with("int4 per tensor")) << result.decisions.at(0).weights;
 }
 
+// Nothing says which integers the activations are, so it is a float model.
+TEST(Adopt, WeightsAloneMakeNoQuantizedModel) {
+  const std::string text = R"(graph g
+input %x : f32[1,2]
+const %w : i8[1,2] quant(axis 0, range -8 7, [0.5], [0]) = [-8, 3]
+node "wd" "" ""
+  %wd : f32[1,2] = quantized_decomposed.dequantize_per_channel(input=%w)
+node "fc" "fc" ""
+  %fc : f32[1,1] = aten.linear(input=%x, weight=%wd, bias=none)
+output %fc
+)";
+  ir::Graph graph = ir::parse(text, "test");
+  EXPECT_FALSE(is_quantized_model(graph));
+  EXPECT_EQ(real_weights(graph), 1U);
+  ir::verify(graph, "real_weights");
+  EXPECT_NE(ir::print(graph).find("const %w_real : f32[1,2] = [-4.0, 1.5]"), std::string::npos) << ir::print(graph);
+  EXPECT_EQ(ir::print(graph).find("quantized_decomposed"), std::string::npos);
+
+  graph = ir::parse(kLinear, "test");
+  EXPECT_EQ(real_weights(graph), 0U);
+  EXPECT_EQ(ir::print(graph), ir::print(ir::parse(kLinear, "test")));
+}
+
 }  // namespace
 }  // namespace cormorant::quantizer

@@ -63,6 +63,44 @@ void shrink(const evaluate::Tensor& weight, WeightScales& w) {
   }
 }
 
+// Levels that the largest magnitude of a channel may be: all weights are then whole numbers of them. None if there is
+// no such number, as with weights of a float model.
+std::optional<std::int32_t> whole_levels(const std::vector<double>& weights, std::int32_t largest) {
+  constexpr double kWhole = 1e-4;        // of a level: far above what float32 leaves
+  constexpr std::ptrdiff_t kFewest = 8;  // fewer may be whole by chance
+  const auto [low, high] = std::ranges::minmax(weights);
+  const double peak = std::max(-low, high);
+  if (!std::isfinite(peak) || std::ranges::count_if(weights, [](double w) { return w != 0; }) < kFewest) return {};
+  const auto are_whole = [&](std::int32_t levels) {
+    if (std::round(high * levels / peak) > largest) return false;
+    return std::ranges::all_of(weights, [&](double weight) {
+      const double level = weight * levels / peak;
+      return std::abs(level - std::round(level)) < kWhole;
+    });
+  };
+  if (are_whole(largest)) return largest;
+  for (std::int32_t levels = largest + 1; levels > 0; --levels) {
+    if (are_whole(levels)) return levels;
+  }
+  return std::nullopt;
+}
+
+// Channels whose weights are whole levels keep their step.
+void keep_steps(const evaluate::Tensor& weight, WeightScales& w) {
+  std::vector<std::vector<double>> of_channel(w.scales.size());
+  for_each_channel(weight.shape, w.axis, [&](std::size_t channel, std::size_t k) {
+    of_channel[channel].push_back(static_cast<double>(weight.values()[k]));
+  });
+  for (std::size_t channel = 0; channel < of_channel.size(); ++channel) {
+    const auto levels = whole_levels(of_channel[channel], w.largest);
+    if (!levels) continue;
+    double peak = 0;
+    for (const double value : of_channel[channel]) peak = std::max(peak, std::abs(value));
+    w.scales[channel] = peak / *levels;
+    if (*levels > w.largest) w.lowest = -*levels;
+  }
+}
+
 }  // namespace
 
 WeightLimits WeightLimits::of(ops::Precision precision) {
@@ -86,9 +124,10 @@ WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::in
   for (double& scale : scales) {
     if (scale == 0) scale = largest > 0 ? largest : 1.0 / limits.largest;
   }
-  WeightScales result{axis, std::move(scales), limits.largest};
+  WeightScales result{axis, std::move(scales), limits.largest, -limits.largest};
   constexpr std::int32_t kFew = 16;
   if (limits.largest < kFew) shrink(weight, result);
+  keep_steps(weight, result);
   if (bias != nullptr) {
     for (std::size_t k = 0; k < bias->values().size(); ++k) {
       double& scale = result.scales[axis ? k : 0];
@@ -143,7 +182,7 @@ std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRu
 
 IntegerConstant integer_weight(const evaluate::Tensor& weight, const WeightScales& scales) {
   const std::vector<std::int32_t> zeros(scales.scales.size(), 0);
-  return integers<std::int8_t>(weight, {DType::i8, -scales.largest, scales.largest, scales.axis, scales.scales, zeros});
+  return integers<std::int8_t>(weight, {DType::i8, scales.lowest, scales.largest, scales.axis, scales.scales, zeros});
 }
 
 IntegerConstant integer_bias(const evaluate::Tensor& bias, const WeightScales& weight_scales, double input_scale) {

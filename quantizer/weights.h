@@ -24,6 +24,7 @@ struct WeightScales {
   std::optional<std::int32_t> axis;
   std::vector<double> scales;
   std::int32_t largest = 127;  // magnitude of a weight: 7 for four bits
+  std::int32_t lowest = -127;  // one less where weights that arrive as whole steps have it
 };
 
 // What a layer's precision requires of its weights.
@@ -38,9 +39,11 @@ struct WeightLimits {
   [[nodiscard]] static WeightLimits of(ops::Precision precision);
 };
 
-// The largest magnitude of each channel becomes ±127. A channel whose bias would be out of proportion in the resulting
-// unit (its weights are close to zero) gets a coarser scale; a channel of zeros, the scale of the largest one. A bias
-// that does not have one element per channel makes it one scale for all.
+// The largest magnitude of each channel becomes ±127, or, where the channel's weights are whole multiples of another
+// step (integers that became numbers, or trained as such), what it is of that step: then none is rounded. A channel
+// whose bias would be out of proportion in the resulting unit (its weights are close to zero) gets a coarser scale; a
+// channel of zeros, the scale of the largest one. A bias that does not have one element per channel makes it one scale
+// for all.
 [[nodiscard]] WeightScales weight_scales(const evaluate::Tensor& weight, std::optional<std::int32_t> axis,
                                          const evaluate::Tensor* bias, double input_scale,
                                          const WeightLimits& limits = {});

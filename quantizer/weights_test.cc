@@ -83,5 +83,27 @@ TEST(IntegerActivation, RoundsAndSaturates) {
   EXPECT_EQ(elements<std::int8_t>(made), (std::vector<std::int8_t>{-128, -126, -125, 127}));
 }
 
+// Integers that became numbers: the same integers again, whatever the largest of them is.
+TEST(WeightScales, WholeLevelsKeepTheirStep) {
+  const auto levels_of = [](const std::vector<std::int8_t>& levels, std::int32_t largest) {
+    std::vector<float> real;
+    for (const std::int8_t level : levels) real.push_back(static_cast<float>(level) * 0.0371F);
+    const Tensor weight({1, static_cast<std::int64_t>(levels.size())}, real);
+    const IntegerConstant made = integer_weight(weight, weight_scales(weight, 0, nullptr, 1, {.largest = largest}));
+    return std::pair(elements<std::int8_t>(made), made.type.quant->qmin);
+  };
+  const std::vector<std::int8_t> bytes = {-128, 5, 99, -7, 3, 64, -1, 2, 0}, nibbles = {-8, 7, 1, -3, 2, 5, -1, 4, 0};
+  const std::vector<std::int8_t> small = {-90, 5, 89, -7, 3, 64, -1, 2, 0};
+  EXPECT_EQ(levels_of(bytes, 127), std::pair(bytes, -128));
+  EXPECT_EQ(levels_of(small, 127), std::pair(small, -127));
+  EXPECT_EQ(levels_of(nibbles, 7), std::pair(nibbles, -8));
+  // 128 is no int8: the largest of such a channel is 127, and the others are rounded.
+  std::vector<float> beyond = {128, 5, 99, -7, 3, 64, -1, 2};
+  const Tensor weight({1, 8}, beyond);
+  const IntegerConstant made = integer_weight(weight, weight_scales(weight, 0, nullptr, 1));
+  EXPECT_EQ(elements<std::int8_t>(made).front(), 127);
+  EXPECT_EQ(made.type.quant->qmin, -127);
+}
+
 }  // namespace
 }  // namespace cormorant::quantizer

@@ -37,23 +37,27 @@ struct Bounds {
   std::vector<Bound> lower, upper;
 
   Bounds(const Plan& plan, const Factors& f) {
+    constexpr std::int64_t kAny = std::int64_t{1} << 60;
+    std::int64_t highest = -kAny;  // the tightest so far: what is out of its reach is not worth keeping
+    std::int64_t lowest = kAny;
     for (std::int64_t a = -128; a < 128; ++a) {
       for (std::int64_t b = -128; b < 128; ++b) {
         const std::int64_t q{add_one(plan, static_cast<std::int8_t>(a), static_cast<std::int8_t>(b))};
         const std::int64_t v = a * f.self + b * f.other;
-        if (q > plan.activation_min) lower.push_back({a, b, (q << f.shift) - v});
-        if (q < plan.activation_max) upper.push_back({a, b, ((q + 1) << f.shift) - 1 - v});
+        const Bound at_least{a, b, (q << f.shift) - v};
+        const Bound at_most{a, b, ((q + 1) << f.shift) - 1 - v};
+        if (q > plan.activation_min && at_least.offset >= highest - kReach) {
+          lower.push_back(at_least);
+          highest = std::max(highest, at_least.offset);
+        }
+        if (q < plan.activation_max && at_most.offset <= lowest + kReach) {
+          upper.push_back(at_most);
+          lowest = std::min(lowest, at_most.offset);
+        }
       }
     }
-    const auto by_offset = [](const Bound& x, const Bound& y) { return x.offset < y.offset; };
-    if (!lower.empty()) {
-      const std::int64_t tightest = std::ranges::max_element(lower, by_offset)->offset;
-      std::erase_if(lower, [&](const Bound& bound) { return bound.offset < tightest - kReach; });
-    }
-    if (!upper.empty()) {
-      const std::int64_t tightest = std::ranges::min_element(upper, by_offset)->offset;
-      std::erase_if(upper, [&](const Bound& bound) { return bound.offset > tightest + kReach; });
-    }
+    std::erase_if(lower, [&](const Bound& bound) { return bound.offset < highest - kReach; });
+    std::erase_if(upper, [&](const Bound& bound) { return bound.offset > lowest + kReach; });
   }
 
   // The offset in the middle of those that fit; none if none does.

@@ -39,8 +39,8 @@ Elf by_hand(const Core& core, const std::string& variant = "PLAIN") {
   return link(core, {std::string(CORMORANT_SOURCE_DIR) + "/runner/testdata/stack.S", "-D" + variant}, directory);
 }
 
-class EveryCore : public testing::TestWithParam<Core> {};
-INSTANTIATE_TEST_SUITE_P(Stack, EveryCore, testing::ValuesIn(all_cores()),
+class StackOnEveryCore : public testing::TestWithParam<Core> {};
+INSTANTIATE_TEST_SUITE_P(Stack, StackOnEveryCore, testing::ValuesIn(all_cores()),
                          [](const auto& core) { return identifier_of(core.param); });
 
 class ByHand : public testing::TestWithParam<const char*> {
@@ -190,7 +190,7 @@ std::string text(const std::vector<StackFrame>& path) {
   return all;
 }
 
-TEST_P(EveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
+TEST_P(StackOnEveryCore, IsBoundedForAllOperatorsAndTheCompilersAgree) {
   const Everything all(GetParam());
   EXPECT_GT(all.kernels.size(), 130U);
   CallGraph graph(all.elf);

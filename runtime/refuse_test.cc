@@ -26,9 +26,9 @@ void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
 
 std::string name_of_case(const testing::TestParamInfo<Bad>& info) { return info.param.name; }
 
-class Load : public testing::TestWithParam<Bad> {};
+class Refusals : public testing::TestWithParam<Bad> {};
 
-TEST_P(Load, refuses) {
+TEST_P(Refusals, refuses) {
   TestProgram program;
   GetParam().damage(program);
   const Loaded loaded = load(program.file());
@@ -67,7 +67,7 @@ const Bad kKinds[] = {
     {"dtype_beyond_a_byte", [](auto& p) { p.set(dtype, integer_of(256)); }, Error::unsupported, 0, dtype},
     {"negative_dtype", [](auto& p) { p.set(dtype, integer_of(-1)); }, Error::unsupported, 0, dtype},
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, Load, testing::ValuesIn(kKinds), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Kinds, Refusals, testing::ValuesIn(kKinds), name_of_case);
 
 const Bad kCalls[] = {
     {"negative_index", [](auto& p) { p.args(0)[integer] = -1; }, Error::bad_structure, 0, integer},
@@ -101,7 +101,7 @@ const Bad kCalls[] = {
     {"number_as_input", [](auto& p) { p.plan().inputs = {p.args(0)[integer]}; }, Error::bad_value, kNone, 0},
     {"output_out_of_range", [](auto& p) { p.plan().outputs = {1000}; }, Error::bad_structure, kNone, 0},
 };
-INSTANTIATE_TEST_SUITE_P(Calls, Load, testing::ValuesIn(kCalls), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Calls, Refusals, testing::ValuesIn(kCalls), name_of_case);
 
 const Bad kTensors[] = {
     {"rank_7", [](auto& p) { p.set(input, planned({1, 1, 1, 1, 1, 1, 4}, 0)); }, Error::unsupported, 0, input},
@@ -151,7 +151,7 @@ const Bad kTensors[] = {
     {"constant_out", [](auto& p) { p.set(out, copy_of_constant(p)); }, Error::bad_constant, 0, out},
     {"constant_scratch", [](auto& p) { p.set(scratch, copy_of_constant(p)); }, Error::bad_constant, 0, scratch},
 };
-INSTANTIATE_TEST_SUITE_P(Tensors, Load, testing::ValuesIn(kTensors), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Tensors, Refusals, testing::ValuesIn(kTensors), name_of_case);
 
 const Bad kPrograms[] = {
     {"other_method", [](auto& p) { p.plan().name = "backward"; }, Error::no_such_method, kNone},
@@ -167,7 +167,7 @@ const Bad kPrograms[] = {
     {"segment_outside_of_the_file", [](auto& p) { p.program.segments[0]->size = 17; }, Error::bad_constant, kNone},
     {"no_segments", [](auto& p) { p.program.segments.clear(); }, Error::bad_constant, kNone},
 };
-INSTANTIATE_TEST_SUITE_P(Programs, Load, testing::ValuesIn(kPrograms), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Programs, Refusals, testing::ValuesIn(kPrograms), name_of_case);
 
 }  // namespace
 }  // namespace cormorant::test

@@ -95,25 +95,25 @@ class Verifier {
   }
 
   void check_node(const Node& node) {
-    const std::string who = fmt::format("node '{}' ({})", node.name, node.op);
+    const auto who = [&] { return fmt::format("node '{}' ({})", node.name, node.op); };
     std::unordered_set<std::string_view> arguments;
     for (const NamedArgument& argument : node.args) {
-      if (!arguments.insert(argument.name).second) fail(who + " has two arguments named " + argument.name);
+      if (!arguments.insert(argument.name).second) fail(who() + " has two arguments named " + argument.name);
     }
     for (const Value* input : node.inputs()) {
-      if (!owned_.contains(input)) fail(who + " uses a value that is not in the graph");
+      if (!owned_.contains(input)) fail(who() + " uses a value that is not in the graph");
       users_[input].insert(const_cast<Node*>(&node));  // only to be compared
       if (input->kind == ValueKind::scratch) {
         const auto [owner, is_new] = scratch_owner_.emplace(input, &node);
-        if (!is_new && owner->second != &node) fail(who + " shares scratch %" + input->name + " with another node");
+        if (!is_new && owner->second != &node) fail(who() + " shares scratch %" + input->name + " with another node");
       } else if (!defined_.contains(input)) {
-        fail(who + " uses %" + input->name + " before it is defined");
+        fail(who() + " uses %" + input->name + " before it is defined");
       }
     }
-    if (node.results.empty()) fail(who + " has no result");
+    if (node.results.empty()) fail(who() + " has no result");
     for (const Value* result : node.results) {
-      if (!owned_.contains(result) || result->producer != &node) fail(who + " does not own its result");
-      if (!defined_.insert(result).second) fail(who + " defines %" + result->name + " a second time");
+      if (!owned_.contains(result) || result->producer != &node) fail(who() + " does not own its result");
+      if (!defined_.insert(result).second) fail(who() + " defines %" + result->name + " a second time");
     }
   }
 

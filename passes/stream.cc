@@ -182,26 +182,25 @@ class Streaming {
     if (node.op != ops::nodes::aten_recurrent || node.boolean("backwards")) return false;
     const Streamed* in = stream_of(node.tensor("input"));
     if (in == nullptr || in->axis != 0) return false;
-    const bool is_lstm = node.string("kind") == "lstm";
     for (const char* const name : {"h", "c"}) {
       if (node.has(name) && node.tensor(name)->kind != ir::ValueKind::constant) return false;
     }
     const Streamed out = *in;
     become(node.results[0], out);
     ir::Node* const next = after(node);
-    const ir::TensorType& kept = node.results[1]->type;
-    if (is_lstm) {
-      keep(node, "c", kept, node.results[1]);
+    const bool is_lstm = node.string("kind") == "lstm";
+    if (is_lstm) keep(node, "c", node.results[1]->type, node.results[1]);
+    if (is_lstm || node.results.size() == 1) {
       ir::Value* last = slice(node.results[0], 0, out.fresh - 1, out.fresh, next);
       ir::TensorType type = last->type;
-      type.shape = kept.shape;
+      type.shape.erase(type.shape.begin());
       ir::Value* flat = graph_
                             .add_node(node.name + "_last", ops::nodes::aten_view,
                                       {{"self", last}, {"size", type.shape}}, {type}, node.location, next)
                             ->result();
       keep(node, "h", type, flat);
     } else {
-      keep(node, "h", kept, node.results[1]);
+      keep(node, "h", node.results[1]->type, node.results[1]);
     }
     return true;
   }
@@ -295,28 +294,31 @@ class Streaming {
     return all;
   }
 
-  // A mean over the window, or a sum, of int8: exact, in whatever order it is added up.
+  // A mean over the window, or a sum, of integers: exact, in whatever order it is added up.
   bool sums_up(ir::Node& node) {
     const std::optional<Summed> found = options_.keeps_sums ? summed(node) : std::nullopt;
     if (!found) return false;
     const Streamed* in = stream_of(found->input);
     if (in == nullptr || in->fresh == in->window) return false;
     if (std::ranges::find(found->dims, static_cast<std::int64_t>(in->axis)) == found->dims.end()) return false;
-    const auto is_int8 = [](const ir::Value* value) {
-      return value->type.dtype == DType::i8 && value->type.quant && !value->type.quant->per_channel();
+    const DType dtype = found->input->type.dtype;
+    const auto is_fit = [&](const ir::Value* value) {
+      return value->type.dtype == dtype && value->type.quant && !value->type.quant->per_channel();
     };
-    if (!is_int8(found->input) || !is_int8(node.result())) return false;
+    if ((dtype != DType::i8 && dtype != DType::i16) || !is_fit(found->input) || !is_fit(node.result())) return false;
     // A window and its new entries, in parts of one size.
     const std::int64_t entries = std::gcd(in->window, in->fresh);
     if (in->padded > 0) require_causal(*in, node.name);
     const Streamed stream = *in;
     const std::int64_t results = node.result()->type.elements();
     const std::int64_t taps = found->input->type.elements() / stream.fresh * entries / results;
+    if (dtype == DType::i16 && taps * (stream.window / entries) > std::int64_t{ops::kLargestWordsSum}) return false;
     const std::int64_t zero = found->input->type.quant->zero_point();
-    ir::TensorType past{.dtype = ops::part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20))),
-                        .shape = {stream.window / entries, results},
-                        .dim_order = {},
-                        .quant = {}};
+    ir::TensorType past{
+        .dtype = ops::part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20)), dtype),
+        .shape = {stream.window / entries, results},
+        .dim_order = {},
+        .quant = {}};
     const ir::TensorType sums{.dtype = DType::i32, .shape = {results + 1}, .dim_order = {}, .quant = {}};
     ir::Value* const past_state = graph_.add_state(node.name + "_past", past, filled(past, zero * taps));
     ir::Value* const sums_state = graph_.add_state(node.name + "_sums", sums, zeros(sums));

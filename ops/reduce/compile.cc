@@ -113,9 +113,10 @@ std::vector<ir::TensorType> infer_moving(const ir::Node& node) {
     reject(node, "a moving mean's parts do not fit its input", kInconsistent);
   }
   const std::int64_t results = mean.elements(), taps = taps_of_part(node);
-  if (node.tensor("self")->type.dtype != DType::i8 || !node.tensor("self")->type.quant || past.rank() != 2 ||
+  const DType dtype = node.tensor("self")->type.dtype;
+  if ((dtype != DType::i8 && dtype != DType::i16) || !node.tensor("self")->type.quant || past.rank() != 2 ||
       past.shape[0] < 1 || past.shape[1] != results || sums.shape != ir::Shape{results + 1} ||
-      past.dtype != part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20))) ||
+      past.dtype != part_dtype(static_cast<std::uint32_t>(std::min<std::int64_t>(taps, 1 << 20)), dtype) ||
       sums.dtype != DType::i32) {
     reject(node, "what a moving mean keeps does not fit its input", kInconsistent);
   }
@@ -232,6 +233,15 @@ MeanFactor mean_factor(const ir::Node& node, std::int64_t taps, bool is_sum) {
   return {left, *factor};
 }
 
+// The same of 16-bit activations.
+MeanFactor words_factor(const ir::Node& node, std::int64_t taps, bool is_sum) {
+  const double ratio = node.tensor("self")->type.quant->scale() / node.result()->type.quant->scale();
+  const Multiplier m = quantize_multiplier(ratio / (is_sum ? 1.0 : static_cast<double>(taps)));
+  if (m.shift > 30)
+    reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
+  return {0, {m.multiplier, m.multiplier == 0 ? 1 : 31 - m.shift}};
+}
+
 ir::Value* lower_moving(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
   const ir::QuantParams& input = node.tensor("self")->type.quant.value();
@@ -239,7 +249,8 @@ ir::Value* lower_moving(const Rewriter& rewriter) {
   // Two numbers of 4 million at most; what is larger is refused.
   const auto bounded = [](std::int64_t n) { return std::min<std::int64_t>(n, 2 * std::int64_t{kLargestMeanWindow}); };
   const std::int64_t taps = bounded(taps_of_part(node)) * bounded(node.tensor("past")->type.shape.at(0));
-  const auto [left, factor] = mean_factor(node, taps, node.boolean("is_sum"));
+  const auto [left, factor] = has_words(node) ? words_factor(node, taps, node.boolean("is_sum"))
+                                              : mean_factor(node, taps, node.boolean("is_sum"));
   const MovingMean<HostWorld> call{.input = node.tensor("self"),
                                    .past = node.tensor("past"),
                                    .sums = node.tensor("sums"),
@@ -256,7 +267,7 @@ ir::Value* lower_moving(const Rewriter& rewriter) {
   std::vector<ir::TensorType> types;
   for (const ir::Value* result : node.results) types.push_back(result->type);
   return make_node(rewriter.graph, call, std::move(types), node.name, node.location, &rewriter.node,
-                   moving_mean_variant(rewriter.config.target))
+                   moving_mean_variant(rewriter.config.target, has_words(node)))
       ->result();
 }
 
@@ -279,11 +290,8 @@ ir::Value* lower_mean(const Rewriter& rewriter) {
         ->result();
   };
   if (has_words(node)) {
-    const double divisor = is_sum(node) ? 1.0 : static_cast<double>(reduced_elements(node));
-    const Multiplier m = quantize_multiplier(input.scale() / output.scale() / divisor);
-    if (m.shift > 30)
-      reject(node, "the scale of the result is too small for its input's", "calibrate with representative data");
-    return emit(0, {m.multiplier, m.multiplier == 0 ? 1 : 31 - m.shift}, names::cormorant_mean_words);
+    const auto [left, factor] = words_factor(node, reduced_elements(node), is_sum(node));
+    return emit(left, factor, names::cormorant_mean_words);
   }
   const auto [left, factor] = mean_factor(node, reduced_elements(node), is_sum(node));
   return emit(left, factor, mean_variant(rewriter.config.target));

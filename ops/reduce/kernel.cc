@@ -149,41 +149,47 @@ static void require_same_or_apart(Call& call, const Tensor& next, const Tensor& 
   return call.error() == Error::ok;
 }
 
-static std::int32_t step_along(const Tensor& tensor, std::int32_t axis) {
+std::int32_t step_along(const Tensor& tensor, std::int32_t axis) {
   std::int32_t step = 1;
   for (std::size_t i = tensor.rank; tensor.dim_order[--i] != axis;) step *= tensor.sizes[tensor.dim_order[i]];
   return step;
 }
 
-[[gnu::noinline]] static Error plan_moving_mean(Call& call, MovingMean<TargetWorld>& args) {
+std::uint32_t moving_parts(Call& call, const MovingMean<TargetWorld>& args, DType dtype, ReducePlan& windows) {
   const Part part{.axis = args.axis, .entries = args.entries};
   call.require(part.axis >= 0 && part.axis < args.input.rank && part.entries >= 1, Error::bad_value);
-  if (call.error() != Error::ok) return call.error();
-  const std::int32_t fresh = args.input.sizes[part.axis];
-  call.require(args.out.rank == args.input.rank && args.out.sizes[part.axis] == 1 && fresh % part.entries == 0,
+  if (call.error() != Error::ok) return 0;
+  call.require(args.out.rank == args.input.rank && args.out.sizes[part.axis] == 1 &&
+                   args.input.sizes[part.axis] % part.entries == 0,
                Error::bad_shape);
-  auto* const plan = call.make_plan<MovingMeanPlan>();
-  if (plan == nullptr) return call.error();
-  plan_windows(call, args.input, args.dim, args.out, DType::i8, plan->windows, part);
-  if (call.error() != Error::ok || !memory_fits(call, args)) return call.error();
+  if (call.error() != Error::ok) return 0;
+  plan_windows(call, args.input, args.dim, args.out, dtype, windows, part);
+  if (call.error() != Error::ok || !memory_fits(call, args)) return 0;
   const auto results = static_cast<std::int32_t>(args.out.elements());
-  const std::uint32_t taps = plan->windows.first.rows * plan->windows.first.columns;
   call.require(args.past.rank == 2 && args.sums.rank == 1, Error::bad_shape);
-  if (call.error() != Error::ok) return call.error();
+  if (call.error() != Error::ok) return 0;
   call.require(args.past.sizes[0] >= 1 && args.past.sizes[1] == results && args.past.is_contiguous() &&
                    args.sums.sizes[0] - 1 == results,
                Error::bad_shape);
-  call.require(args.past.dtype == part_dtype(taps) && args.sums.dtype == DType::i32, Error::bad_value);
-  if (call.error() != Error::ok) return call.error();
-  const auto parts = static_cast<std::uint32_t>(args.past.sizes[0]);
-  const std::uint64_t all = std::uint64_t{taps} * parts;
+  call.require(
+      args.past.dtype == part_dtype(windows.first.rows * windows.first.columns, dtype) && args.sums.dtype == DType::i32,
+      Error::bad_value);
+  return call.error() == Error::ok ? static_cast<std::uint32_t>(args.past.sizes[0]) : 0;
+}
+
+[[gnu::noinline]] static Error plan_moving_mean(Call& call, MovingMean<TargetWorld>& args) {
+  auto* const plan = call.make_plan<MovingMeanPlan>();
+  if (plan == nullptr) return call.error();
+  const std::uint32_t parts = moving_parts(call, args, DType::i8, plan->windows);
+  if (parts == 0) return call.error();
+  const std::uint64_t all = std::uint64_t{plan->windows.first.rows} * plan->windows.first.columns * parts;
   call.require(all <= kLargestMeanWindow, Error::unsupported);
   if (call.error() != Error::ok) return call.error();
   plan->scale = scale_of(call, args, static_cast<std::uint32_t>(all));
   if (call.error() != Error::ok) return call.error();
   plan->scale.offset = 0;  // sums have it already
-  plan->fresh = static_cast<std::uint32_t>(fresh / part.entries);
-  plan->step = part.entries * step_along(args.input, part.axis);
+  plan->fresh = static_cast<std::uint32_t>(args.input.sizes[args.axis] / args.entries);
+  plan->step = args.entries * step_along(args.input, args.axis);
   plan->past = args.past.data;
   plan->sums = args.sums.as<const std::int32_t>();
   plan->next_past = args.next_past.data;

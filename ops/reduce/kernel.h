@@ -41,7 +41,13 @@ Error load_mean(Call& call);
 Error load_moving_mean(Call& call);
 Error load_amax(Call& call);
 Error plan_amax(Call& call, DType dtype);  // of elements of this type
+// The parts of a moving mean whose arguments fit, with `dtype` as its input's and the windows of the first part; else
+// an error, and 0.
+std::uint32_t moving_parts(Call& call, const MovingMean<TargetWorld>& args, DType dtype, ReducePlan& windows);
+// Elements from one entry along an axis to the next.
+std::int32_t step_along(const Tensor& tensor, std::int32_t axis);
 Error load_words_mean(Call& call);
+Error load_words_moving_mean(Call& call);
 Error load_words_amax(Call& call);
 
 // Only the first entries of one dimension instead of all; of no dimension: all.

@@ -14,21 +14,22 @@
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_REDUCE_KERNELS(OURS, THEIRS, FOREIGN)                                      \
-  OURS(mean, scalar, scalar, load_mean, execute_mean<kLoops>, w8a8, Mean)                    \
-  OURS(mean, dsp, dsp, load_mean, execute_mean<kLoops>, w8a8, Mean)                          \
-  OURS(mean, mve, mve, load_mean, execute_mean<kLoops>, w8a8, Mean)                          \
-  OURS(moving_mean, scalar, scalar, load_moving_mean, execute_moving_mean, w8a8, MovingMean) \
-  OURS(moving_mean, dsp, dsp, load_moving_mean, execute_moving_mean, w8a8, MovingMean)       \
-  OURS(moving_mean, mve, mve, load_moving_mean, execute_moving_mean, w8a8, MovingMean)       \
-  OURS(amax, scalar, scalar, load_amax, execute_amax<kLoops>, w8a8, Amax)                    \
-  OURS(amax, dsp, dsp, load_amax, execute_amax<kLoops>, w8a8, Amax)                          \
-  OURS(amax, mve, mve, load_amax, execute_amax<kLoops>, w8a8, Amax)                          \
-  OURS(mean, words, words, load_words_mean, execute_words_mean, w8a16, Mean)                 \
-  OURS(amax, words, words, load_words_amax, execute_words_amax, w8a16, Amax)                 \
-  THEIRS(aten, mean, out, any_cpu, load_sum, execute_float_mean, f32, FloatMean)             \
-  THEIRS(aten, sum, IntList_out, any_cpu, load_sum, execute_float_sum, f32, FloatMean)       \
-  THEIRS(aten, amax, out, any_cpu, load_extreme, execute_float_amax, f32, FloatExtreme)      \
+#define CORMORANT_REDUCE_KERNELS(OURS, THEIRS, FOREIGN)                                                 \
+  OURS(mean, scalar, scalar, load_mean, execute_mean<kLoops>, w8a8, Mean)                               \
+  OURS(mean, dsp, dsp, load_mean, execute_mean<kLoops>, w8a8, Mean)                                     \
+  OURS(mean, mve, mve, load_mean, execute_mean<kLoops>, w8a8, Mean)                                     \
+  OURS(moving_mean, scalar, scalar, load_moving_mean, execute_moving_mean, w8a8, MovingMean)            \
+  OURS(moving_mean, dsp, dsp, load_moving_mean, execute_moving_mean, w8a8, MovingMean)                  \
+  OURS(moving_mean, mve, mve, load_moving_mean, execute_moving_mean, w8a8, MovingMean)                  \
+  OURS(amax, scalar, scalar, load_amax, execute_amax<kLoops>, w8a8, Amax)                               \
+  OURS(amax, dsp, dsp, load_amax, execute_amax<kLoops>, w8a8, Amax)                                     \
+  OURS(amax, mve, mve, load_amax, execute_amax<kLoops>, w8a8, Amax)                                     \
+  OURS(mean, words, words, load_words_mean, execute_words_mean, w8a16, Mean)                            \
+  OURS(moving_mean, words, words, load_words_moving_mean, execute_words_moving_mean, w8a16, MovingMean) \
+  OURS(amax, words, words, load_words_amax, execute_words_amax, w8a16, Amax)                            \
+  THEIRS(aten, mean, out, any_cpu, load_sum, execute_float_mean, f32, FloatMean)                        \
+  THEIRS(aten, sum, IntList_out, any_cpu, load_sum, execute_float_sum, f32, FloatMean)                  \
+  THEIRS(aten, amax, out, any_cpu, load_extreme, execute_float_amax, f32, FloatExtreme)                 \
   THEIRS(aten, amin, out, any_cpu, load_extreme, execute_float_amin, f32, FloatExtreme)
 CORMORANT_NAMES(CORMORANT_REDUCE_KERNELS)
 
@@ -81,8 +82,13 @@ struct MovingMean {
                    output_zero_point, output_min, output_max, out, next_past, next_sums)
 };
 
-// The type of a part's sums, for so many elements.
-constexpr DType part_dtype(std::uint32_t taps) { return taps == 1 ? DType::i8 : taps <= 256 ? DType::i16 : DType::i32; }
+// The type of a part's sums, for so many elements of a type.
+constexpr DType part_dtype(std::uint32_t taps, DType of) {
+  if (taps == 1) return of;
+  return of == DType::i8 && taps <= 256 ? DType::i16 : DType::i32;
+}
+
+inline constexpr std::uint32_t kLargestWordsSum = 0xffff;  // elements of 16 bits, whose sum has 32
 
 template <class W>
 struct Amax {
@@ -98,7 +104,8 @@ constexpr const char* mean_variant(const Target& target) {
   return target.isa == Isa::dsp ? names::cormorant_mean_dsp : names::cormorant_mean_mve;
 }
 
-constexpr const char* moving_mean_variant(const Target& target) {
+constexpr const char* moving_mean_variant(const Target& target, bool words) {
+  if (words) return names::cormorant_moving_mean_words;
   if (target.is_any() || target.isa == Isa::scalar) return names::cormorant_moving_mean_scalar;
   return target.isa == Isa::dsp ? names::cormorant_moving_mean_dsp : names::cormorant_moving_mean_mve;
 }

@@ -109,25 +109,30 @@ struct Moving {
   ir::Shape input;
   Dims dim;
   std::int64_t axis, entries, parts, oldest;
+  bool words = false;  // 16-bit activations
 };
 conformance::Case moving_case(const Moving& m) {
-  std::string name = "moving mean of";
+  std::string name = m.words ? "moving mean in words of" : "moving mean of";
   for (const std::int64_t size : m.input) name += " " + std::to_string(size);
   return {name, [m](ir::Graph& g) {
-            const auto& [input, dim, axis, entries, parts, oldest] = m;
-            constexpr std::int64_t kZero = -5;
+            const auto& [input, dim, axis, entries, parts, oldest, words] = m;
+            const std::int64_t zero = words ? 0 : -5;
             ir::Shape out = input;
             for (const std::int64_t d : dim) out[static_cast<std::size_t>(d)] = 1;
-            ir::Value* x = conformance::int8_input(g, input, 0.1, kZero);
-            const ir::TensorType type = ir::quantized_type(out, ir::per_tensor_i8(0.05, 3));
+            ir::Value* x = words ? conformance::words_input(g, input, 0.001)
+                                 : conformance::int8_input(g, input, 0.1, static_cast<std::int32_t>(zero));
+            const ir::QuantParams of_words{DType::i16, -32768, 32767, std::nullopt, {0.0007}, {0}};
+            const ir::TensorType type = ir::quantized_type(out, words ? of_words : ir::per_tensor_i8(0.05, 3));
             const std::int64_t results = type.elements(),
                                taps = x->type.elements() / results / input[static_cast<std::size_t>(axis)] * entries;
             std::vector<std::int32_t> ring, sums(static_cast<std::size_t>(results + 1));
             std::minstd_rand random(7);
             for (std::int64_t k = 0; k < parts; ++k) {  // the same for all results, whose order is that of memory
-              const auto sum = static_cast<std::int32_t>((static_cast<std::int64_t>(random() % 256) - 128) * taps);
+              const std::int64_t element = words ? static_cast<std::int64_t>(random() % 65536) - 32768
+                                                 : static_cast<std::int64_t>(random() % 256) - 128;
+              const auto sum = static_cast<std::int32_t>(element * taps);
               ring.insert(ring.end(), static_cast<std::size_t>(results), sum);
-              for (std::int32_t& all : sums) all += sum - static_cast<std::int32_t>(taps * kZero);
+              for (std::int32_t& all : sums) all += sum - static_cast<std::int32_t>(taps * zero);
             }
             sums.back() = static_cast<std::int32_t>(oldest);
             const std::vector<std::int8_t> bytes(ring.begin(), ring.end());
@@ -136,7 +141,7 @@ conformance::Case moving_case(const Moving& m) {
               return g.add_constant(label, {.dtype = dtype, .shape = std::move(shape), .dim_order = {}, .quant = {}},
                                     std::move(data));
             };
-            const DType dtype = part_dtype(static_cast<std::uint32_t>(taps));
+            const DType dtype = part_dtype(static_cast<std::uint32_t>(taps), x->type.dtype);
             ir::Value* past = constant("past", dtype, {parts, results},
                                        dtype == DType::i8    ? ir::Bytes::of(std::span<const std::int8_t>(bytes))
                                        : dtype == DType::i16 ? ir::Bytes::of(std::span<const std::int16_t>(halves))
@@ -167,6 +172,9 @@ std::vector<conformance::Case> moving_cases() {
                           {{1, 1, 17}, {1}, 1, 1, 6, 5},
                           {{1, 3, 20, 15}, {2, 3}, 2, 20, 2, 9}}) {
     all.push_back(moving_case(m));
+    Moving in_words = m;
+    in_words.words = true;
+    all.push_back(moving_case(in_words));
   }
   return all;
 }
@@ -297,8 +305,9 @@ TEST(MovingMean, LoadRejectsWhatDoesNotFit) {
     DType dtype = DType::i16;
     ir::Shape past = {4, 3}, sums = {4};
     std::int64_t left = 10, axis = 2, entries = 2;
+    bool words = false;
   };
-  std::vector<Hostile> table(12);
+  std::vector<Hostile> table(19);
   table[0] = {.what = "nothing"};
   table[1] = {.what = "sums too narrow for their parts", .dtype = DType::i8};
   table[2] = {.what = "a ring of other results", .past = {4, 2}};
@@ -311,12 +320,25 @@ TEST(MovingMean, LoadRejectsWhatDoesNotFit) {
   table[9] = {.what = "an axis that is kept", .axis = 1};
   table[10] = {.what = "no entries", .entries = 0};
   table[11] = {.what = "more entries than are new", .entries = 4};
+  table[12] = {.what = "nothing", .dtype = DType::i32, .left = 0, .words = true};
+  table[13] = {.what = "words' sums too narrow for their parts", .left = 0, .words = true};
+  table[14] = {.what = "words' sums that are shifted", .dtype = DType::i32, .left = 1, .words = true};
+  table[15] = {.what = "more words than 32 bits can sum up",
+               .dtype = DType::i32,
+               .past = {1 << 13, 3},
+               .left = 0,
+               .words = true};
+  table[16] = {.what = "a ring of words' other results", .dtype = DType::i32, .past = {4, 2}, .left = 0, .words = true};
+  table[17] = {.what = "no words", .dtype = DType::i32, .left = 0, .entries = 0, .words = true};
+  table[18] = {.what = "words along an axis that is kept", .dtype = DType::i32, .left = 0, .axis = 1, .words = true};
   for (const Hostile& t : table) {
     ir::Graph graph;
-    ir::Value* x = graph.add_input("x", ir::quantized_type({1, 3, 2, 4}, ir::per_tensor_i8(1.0, 0)));
+    const ir::QuantParams of_words{DType::i16, -32768, 32767, std::nullopt, {1.0}, {0}};
+    const ir::QuantParams quant = t.words ? of_words : ir::per_tensor_i8(1.0, 0);
+    ir::Value* x = graph.add_input("x", ir::quantized_type({1, 3, 2, 4}, quant));
     const ir::TensorType past{.dtype = t.dtype, .shape = t.past, .dim_order = {}, .quant = {}};
     const ir::TensorType sums{.dtype = DType::i32, .shape = t.sums, .dim_order = {}, .quant = {}};
-    ir::Node* node = graph.add_node("mean", "cormorant.moving_mean.dsp",
+    ir::Node* node = graph.add_node("mean", t.words ? "cormorant.moving_mean.words" : "cormorant.moving_mean.dsp",
                                     {{"input", x},
                                      {"past", graph.add_input("past", past)},
                                      {"sums", graph.add_input("sums", sums)},
@@ -330,7 +352,7 @@ TEST(MovingMean, LoadRejectsWhatDoesNotFit) {
                                      {"output_zero_point", std::int64_t{0}},
                                      {"output_min", std::int64_t{-128}},
                                      {"output_max", std::int64_t{127}}},
-                                    {ir::quantized_type({1, 3, 1, 1}, ir::per_tensor_i8(1.0, 0)), past, sums});
+                                    {ir::quantized_type({1, 3, 1, 1}, quant), past, sums});
     for (ir::Value* result : node->results) graph.add_output(result);
     EXPECT_EQ(conformance::loads(graph), std::string_view(t.what) == "nothing") << t.what;
   }

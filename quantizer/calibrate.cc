@@ -52,8 +52,9 @@ void widen_results(const ir::Graph& graph, const Annotation& annotation, std::ve
     const FactorScales factors = annotation.factors_of(node, params);
     const ops::Precision precision = found->second.precision;
     double unit = 0;
-    for (const WeightScales& weight : weight_scales(node, rule, factors, precision)) {
-      for (const double scale : weight.scales) unit = std::max(unit, scale * factors.input);
+    const std::vector<WeightScales> scales = weight_scales(node, rule, factors, precision);
+    for (std::size_t k = 0; k < scales.size(); ++k) {
+      for (const double scale : scales[k].scales) unit = std::max(unit, scale * factors.of(rule.weights[k]));
     }
     // Kernels for 16 bits multiply by less than one half.
     if (precision == ops::Precision::w8a16) unit *= 2;

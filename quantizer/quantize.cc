@@ -148,8 +148,9 @@ QuantizeReport quantize(ir::Graph& graph, const Samples& samples, const Quantize
         "contents are not seen; calibrate on sequences with --sequence");
   }
   const Samples given = is_random ? random_samples(graph, kRandomSamples, kRandomSeed) : samples;
-  keep_last_states(graph, wide_ends(graph, options));
   const Samples inputs = with_states(graph, given, options.threads);
+  if (!is_random) std::ranges::move(write_out_unbounded(graph, inputs), std::back_inserter(report.warnings));
+  keep_last_states(graph, wide_ends(graph, options));
   bound_masks(graph, inputs);
   if (options.equalize) report.equalized = equalize(graph, options.layers);
   const Split split = hold_out(inputs);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantizer/recurrence.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "evaluate/graph.h"
 #include "ops/nodes.h"
+#include "ops/op.h"
 
 namespace cormorant::quantizer {
 namespace {
 
 bool keeps_h(const ir::Node* node) {
-  return node != nullptr && node->op == ops::nodes::aten_recurrent && node->string("kind") != "lstm";
+  if (node == nullptr || node->op != ops::nodes::aten_recurrent) return false;
+  return node->string("kind") == "gru" || node->string("kind") == "rnn_tanh";
 }
 
 // The layer whose last h, and nothing else, this value is; null if there is none.
@@ -105,7 +112,101 @@ class Keeper {
   ir::Node* before_ = nullptr;
 };
 
+bool holds_at_most_one(const ir::Value& value) {
+  return std::ranges::all_of(evaluate::constant_tensor(value).values(), [](float v) { return std::abs(v) <= 1; });
+}
+
+// What cannot leave ±1, whatever the inputs are. A state cannot if it begins so and becomes such a value.
+class Bounds {
+ public:
+  explicit Bounds(const ir::Graph& graph) {
+    for (const ir::Update& update : graph.updates()) next_.emplace(update.state, update.value);
+  }
+
+  [[nodiscard]] bool hold(const ir::Value& value) {
+    if (value.kind == ir::ValueKind::constant) return holds_at_most_one(value);
+    if (value.kind == ir::ValueKind::state) {
+      if (!assumed_.insert(&value).second) return true;
+      const auto next = next_.find(&value);
+      return holds_at_most_one(value) && (next == next_.end() || hold(*next->second));
+    }
+    return value.producer != nullptr && hold_for(*value.producer, value);
+  }
+
+ private:
+  bool hold_for(const ir::Node& node, const ir::Value& result) {
+    constexpr std::string_view kMovers[] = {ops::nodes::aten_view, ops::nodes::aten_slice, ops::nodes::aten_permute,
+                                            ops::nodes::aten_cat, ops::nodes::aten_expand};
+    constexpr std::string_view kBounded[] = {ops::nodes::aten_tanh, ops::nodes::aten_sigmoid, ops::nodes::aten_softmax};
+    if (node.op == ops::nodes::aten_recurrent) {
+      if (keeps_h(&node)) return node.string("kind") == "rnn_tanh" || !node.has("h") || hold(*node.tensor("h"));
+      return node.string("kind") == "lstm" && !node.has("w_hr") && &result == node.results[0];
+    }
+    if (std::ranges::find(kBounded, node.op) != std::end(kBounded)) return true;
+    if (std::ranges::find(kMovers, node.op) == std::end(kMovers)) return false;
+    return std::ranges::all_of(node.inputs(), [&](const ir::Value* input) { return hold(*input); });
+  }
+
+  std::unordered_map<const ir::Value*, const ir::Value*> next_;
+  std::unordered_set<const ir::Value*> assumed_;
+};
+
+// What saturation at ±1 would take off the samples of a value.
+struct Excess {
+  float low = 0, high = 0;
+  double signal = 0, error = 0;
+  void add(std::span<const float> values) {
+    for (const float value : values) {
+      const double beyond = std::max(0.0, std::abs(double{value}) - 1);
+      low = std::min(low, value);
+      high = std::max(high, value);
+      signal += double{value} * double{value};
+      error += beyond * beyond;
+    }
+  }
+};
+
 }  // namespace
+
+std::vector<std::string> write_out_unbounded(ir::Graph& graph, const Samples& samples) {
+  constexpr double kNegligible = 1e-4;  // 40 dB
+  std::unordered_map<const ir::Value*, Excess> all;
+  for (const ir::Node& node : graph.nodes()) {
+    if (!keeps_h(&node) || !node.has("h")) continue;
+    const ir::Value* h = node.tensor("h");
+    if (Bounds(graph).hold(*h)) continue;
+    if (h->kind == ir::ValueKind::constant) {
+      all[h].add(evaluate::constant_tensor(*h).values());
+    } else {
+      all[h];
+    }
+  }
+  if (all.empty()) return {};
+  {
+    const evaluate::Evaluator evaluator(graph);
+    for (std::size_t i = 0; i < samples.count; ++i) {
+      (void)evaluator.run(samples.load(i), [&](const ir::Value& value, const evaluate::Tensor& tensor) {
+        if (const auto at = all.find(&value); at != all.end()) at->second.add(tensor.values());
+      });
+    }
+  }
+  std::vector<std::string> warnings;
+  for (ir::Node* node : graph.snapshot()) {
+    if (!keeps_h(node) || !node->has("h")) continue;
+    const auto at = all.find(node->tensor("h"));
+    if (at == all.end() || at->second.error <= kNegligible * at->second.signal) continue;
+    warnings.push_back(fmt::format(
+        "{}: the initial state of this recurrent layer reaches from {:.3g} to {:.3g}, beyond the ±1 of its 16 bits, so "
+        "that it becomes several operators per step; bound it, by tanh for example, if the model can be trained so",
+        node->name, at->second.low, at->second.high));
+    const ops::Config config{.target = {}};
+    const std::vector<ir::Value*> values = ops::find(*node)->write_out({graph, *node, config});
+    for (std::size_t i = 0; i < values.size(); ++i) graph.replace_uses(node->results[i], values[i]);
+    graph.erase(node);
+  }
+  graph.erase_unused();
+  return warnings;
+}
 
 void keep_last_states(ir::Graph& graph, const std::unordered_set<const ir::Node*>& wide) { Keeper(graph).run(wide); }
 

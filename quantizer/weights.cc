@@ -165,7 +165,8 @@ std::vector<WeightScales> weight_scales(const ir::Node& node, const ops::QuantRu
     }
     const evaluate::Tensor tensor = evaluate::constant_tensor(*node.tensor(weight.argument));
     result[k] = weight_scales(tensor, weight.axis, bias ? &*bias : nullptr, factors.of(weight), limits);
-    const double finest = limits.unit * factors.result / factors.of(weight);
+    // Kernels whose sums become gates multiply them by 32 bits.
+    const double finest = rule.words ? 0 : limits.unit * factors.result / factors.of(weight);
     for (double& scale : result[k].scales) scale = std::max(scale, finest);
     if (weight.times_result && before && precision != ops::Precision::w8a16) {
       give_one_unit(result[*before], factors.of(rule.weights[*before]), result[k], factors.of(weight));

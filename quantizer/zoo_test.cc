@@ -465,6 +465,52 @@ TEST(Zoo, WeightsOfRecurrentLayersAreRoundedJointly) {
   }
 }
 
+// The operator holds h within ±1. Which of the two begins where is the samples', or the state's own.
+TEST(Zoo, AGruIsWrittenOutWhereItBeginsBeyondOne) {
+  const auto normal = [](std::mt19937& random, const ir::Shape& shape, double deviation) {
+    std::normal_distribution<double> number(0, deviation);
+    std::vector<float> values(static_cast<std::size_t>(ir::float_type(shape).elements()));
+    for (float& value : values) value = static_cast<float>(number(random));
+    return evaluate::Tensor(shape, std::move(values));
+  };
+  const struct {
+    const char *what, *begin, *more;
+    double deviation;
+    bool is_kept;
+  } table[] = {{"an input", "input %h : f32[1,3]\n", "", 0.2, true},
+               {"an input beyond it", "input %h : f32[1,3]\n", "", 2, false},
+               {"a state", "state %h : f32[1,3] = [0.5, -1.0, 0.0]\n", "update %h = %z\n", 0, true},
+               {"a state beyond it", "state %h : f32[1,3] = [0.5, -3.0, 0.0]\n", "update %h = %z\n", 0, false},
+               {"a constant beyond it", "const %h : f32[1,3] = [0.5, -3.0, 0.0]\n", "", 0, false}};
+  for (const auto& t : table) {
+    SCOPED_TRACE(t.what);
+    std::mt19937 random(4);
+    const ir::Graph real = ir::parse(
+        "graph g\ninput %x : f32[2,1,4]\n" + std::string(t.begin) + "const %w : f32[9,4] = [" +
+            numbers(random, 36, 0.4) + "]\nconst %u : f32[9,3] = [" + numbers(random, 27, 0.4) +
+            "]\nnode \"gru\" \"\" \"\"\n  %y : f32[2,1,3], %z : f32[1,3] = aten.recurrent(input=%x, h=%h, c=none, "
+            "w_ih=%w, w_hh=%u, b_ih=none, b_hh=none, kind=\"gru\", backwards=false)\n" +
+            t.more + "output %y\n",
+        "test");
+    std::vector<Sample> data;
+    for (int k = 0; k < 32; ++k) {
+      data.push_back({normal(random, {2, 1, 4}, 1)});
+      if (t.deviation != 0) data.back().push_back(normal(random, {1, 3}, t.deviation));
+    }
+    const Samples all = samples_of(std::move(data));
+    ir::Graph graph = copy_of(real);
+    const QuantizeReport report = quantize(graph, all);
+    const bool is_kept =
+        std::ranges::any_of(graph.nodes(), [](const ir::Node& node) { return node.op == "aten.recurrent"; });
+    EXPECT_EQ(is_kept, t.is_kept);
+    const bool is_told = std::ranges::any_of(report.warnings, [](const std::string& text) {
+      return text.starts_with("gru: the initial state of this recurrent layer reaches from -");
+    });
+    EXPECT_EQ(is_told, !t.is_kept);
+    EXPECT_GT(sqnr_db(real, graph, all), 24);
+  }
+}
+
 TEST(Zoo, LayersErrorsAreOwnAndInherited) {
   ir::Graph graph = prepared("digits");
   Samples data = compiler::read_samples(zoo("digits_calibration.npz"), graph);

@@ -106,7 +106,7 @@ Archive parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owne
     const std::string entry = fmt::format("models/{}.json", name);
     const SharedBytes text = zip.read(root + entry);
     OpenSizes sizes;
-    int left = options.count ? 1000 : 0;  // each takes reading the model once more
+    int left = options.count ? 64 : 0;  // each takes reading the model once more
     for (;;) {
       Program program =
           parse_program(text.text(), {.file = file, .entry = entry}, options, left > 0 ? &sizes : nullptr);

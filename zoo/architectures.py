@@ -138,7 +138,7 @@ class VolumeNetwork(nn.Module):
     def forward(self, x):
         x = F.max_pool3d(self.deep(self.stem(x)), (1, 2, 2))
         tokens = self.apart(x).flatten(2).transpose(1, 2)
-        tokens = tokens + self.attention(tokens, tokens, tokens, key_padding_mask=tokens.mean(2) < 0, need_weights=False)[0]
+        tokens = tokens + self.attention(tokens, tokens, tokens, key_padding_mask=tokens.mean(2) < -0.4, need_weights=False)[0]
         seen = tokens.mean(1)
         best, places = self.gate(seen).topk(2)
         shares = torch.zeros(seen.shape[0], self.experts.shape[0]).scatter(1, places, best.softmax(1))

@@ -228,6 +228,31 @@ ir::Value* masked(Importer& importer, ir::Value* scores, ir::Value* mask) {
   return add(importer, scores, mask_to_add(importer, mask), 1.0);
 }
 
+// Where numbers that a condition chooses, and that were moved since, are not minus infinity: by the condition itself.
+// Null if they come from elsewhere.
+ir::Value* chosen_seen(const Build& b, const ir::Value* numbers, int moves_left = 16) {
+  const ir::Node* node = numbers->producer;
+  if (node == nullptr || moves_left == 0) return nullptr;
+  if (node->op == nodes::aten_where_self_out) {
+    const auto masks = [&](const char* side) -> std::optional<bool> {  // all of it, nothing of it
+      const auto known = b.numbers_of(node->tensor(side));
+      if (!known || known->empty()) return {};
+      const auto count = std::ranges::count(*known, double{kMasked});
+      if (count != 0 && count != std::ssize(*known)) return {};
+      return count != 0;
+    };
+    const auto self = masks("self"), other = masks("other");
+    if (!self || !other || *self == *other) return nullptr;
+    ir::Value* condition = b.expand(node->tensor("condition"), numbers->type.shape);
+    return *self ? b.map(nodes::aten_logical_not, b.truth(condition)) : b.truth(condition);
+  }
+  const bool moves = node->op == nodes::aten_view || node->op == nodes::aten_expand || node->op == nodes::aten_permute;
+  ir::Value* seen = moves ? chosen_seen(b, node->tensor("self"), moves_left - 1) : nullptr;
+  if (seen == nullptr) return nullptr;
+  if (node->op == nodes::aten_permute) return b.permute(seen, node->integers("dims"));
+  return node->op == nodes::aten_view ? b.view(seen, numbers->type.shape) : b.expand(seen, numbers->type.shape);
+}
+
 // Shares of rows that see something; those of a row whose every score is masked are zero, as in PyTorch, and not what a
 // softmax makes of nothing but minus infinity.
 ir::Value* shares_of_seeing(Importer& importer, ir::Value* shares, ir::Value* mask) {
@@ -237,6 +262,7 @@ ir::Value* shares_of_seeing(Importer& importer, ir::Value* shares, ir::Value* ma
   if (mask->kind != ir::ValueKind::constant) {
     if (mask->type.dtype == DType::boolean) return b.where(mask, shares, 0.0);
     if (!may_be_minus_infinity(mask)) return shares;
+    if (ir::Value* seen = chosen_seen(b, mask); seen != nullptr) return b.where(seen, shares, 0.0);
     return b.where(b.ne(b.real(mask), b.number(kMasked)), shares, 0.0);
   }
   const evaluate::Tensor numbers = evaluate::constant_tensor(*mask);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions in three dimensions are convolutions in two, over the images that each plane of the weights meets.
+#include <utility>
+
 #include "ops/conv2d/import.h"
 #include "ops/host/build.h"
 #include "ops/nodes.h"
@@ -34,13 +36,17 @@ V batched(const Build& b, V x) { return x->type.rank() == 4 ? b.unsqueeze(x, 0) 
 
 namespace {
 
+V padded(const Build& b, V x, Dims pads) {
+  return b.node(nodes::aten_pad, {{"self", x}, {"pad", std::move(pads)}, {"value", 0.0}});
+}
+
 // Images as [N · D, C, H, W] with images of zeros before and after each volume's.
 V with_more_images(const Build& b, V images, std::int64_t batch, std::int64_t before, std::int64_t after) {
   if (before == 0 && after == 0) return images;
   const ir::Shape s = images->type.shape;
-  if (batch == 1) return b.pad(images, {0, 0, 0, 0, 0, 0, before, after}, 0);
-  V padded = b.pad(b.view(images, {batch, s[0] / batch, s[1] * s[2] * s[3]}), {0, 0, before, after}, 0);
-  return b.view(padded, {batch * size_at(padded, 1), s[1], s[2], s[3]});
+  if (batch == 1) return padded(b, images, {0, 0, 0, 0, 0, 0, before, after});
+  V volumes = padded(b, b.view(images, {batch, s[0] / batch, s[1] * s[2] * s[3]}), {0, 0, before, after});
+  return b.view(volumes, {batch * size_at(volumes, 1), s[1], s[2], s[3]});
 }
 
 // Of each volume the images first, first + stride … that are `depth` ones.
@@ -88,7 +94,7 @@ std::vector<ir::Value*> import_volume(Importer& importer) {
   if (pads.before[1] == pads.after[1] && pads.before[2] == pads.after[2]) {
     around = {pads.before[1], pads.before[2]};
   } else {
-    images = b.pad(images, {pads.before[2], pads.after[2], pads.before[1], pads.after[1]}, 0);
+    images = padded(b, images, {pads.before[2], pads.after[2], pads.before[1], pads.after[1]});
   }
   const std::int64_t stride = entry(b, "stride", 0), dilation = entry(b, "dilation", 0), kernel = size_at(weight, 2);
   b.require(batch > 0);

@@ -77,16 +77,24 @@ TEST(Import, ConstantMasksSelectAKnownNumber) {
   const ir::Graph graph = import_model(CORMORANT_SOURCE_DIR "/formats/pt2/testdata/selected.pt2");
   const evaluate::Tensor x({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7});
   const std::vector<evaluate::Tensor> got = evaluate::evaluate_graph(graph, {&x, 1});
-  const std::vector<std::pair<ir::Shape, std::vector<float>>> expected = {
-      {{2, 3}, {0, 2, 3, 4, 6, 7}},
-      {{3}, {1, 5, 6}},
-      {{6}, {0, 2, 3, 4, 6, 7}},
-      {{3, 1}, {0, 2, 3}},
-      {{2, 5}, {0, 2, 2, 3, 3, 4, 6, 6, 7, 7}}};
+  const std::vector<std::pair<ir::Shape, std::vector<float>>> expected = {{{2, 3}, {0, 2, 3, 4, 6, 7}},
+                                                                          {{3}, {1, 5, 6}},
+                                                                          {{6}, {0, 2, 3, 4, 6, 7}},
+                                                                          {{3, 1}, {0, 2, 3}},
+                                                                          {{2, 5}, {0, 2, 2, 3, 3, 4, 6, 6, 7, 7}}};
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].shape, expected[i].first) << i;
     EXPECT_EQ(std::vector<float>(got[i].values().begin(), got[i].values().end()), expected[i].second) << i;
+  }
+}
+
+TEST(Import, SumsOfIntegersAreOneInstruction) {
+  for (const char* target : {"aten.add.Tensor", "aten.sub.Tensor", "aten.rsub.Tensor"}) {
+    const ir::Graph graph = import_program(
+        program_of(target, {kSelf, {"other", {pt2::TensorRef{"x"}}, {}}}, meta({2}, DType::i64), meta({2}, DType::i64)),
+        "model.pt2");
+    EXPECT_EQ(graph.nodes().size(), 1U) << target;
   }
 }
 
@@ -96,8 +104,8 @@ TEST(Import, MasksOfDataAreRefusedByModuleAndLine) {
     FAIL();
   } catch (const InputError& error) {
     const std::string message = error.what();
-    for (const char* part : {"selected_by_data.pt2", "node 'index'", "positive (make.py:", "depends on the model's inputs",
-                             "use torch.where or masked_fill"}) {
+    for (const char* part : {"selected_by_data.pt2", "node 'index'",
+                             "positive (make.py:", "depends on the model's inputs", "use torch.where or masked_fill"}) {
       EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
     }
   }

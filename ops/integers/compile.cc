@@ -9,11 +9,13 @@ namespace {
 
 using Values = std::vector<ir::Value*>;
 
-// alpha · other, where the schema has an alpha.
-V second(const Build& b) {
-  V other = b.operand("other", b.type().dtype);
-  return b.given("alpha") ? b.mul(other, b.operand("alpha", b.type().dtype)) : other;
+// alpha · x, where the schema has an alpha.
+V times_alpha(const Build& b, V x) {
+  if (!b.given("alpha")) return x;
+  V alpha = b.operand("alpha", b.type().dtype);
+  return b.numbers_of(alpha) == std::vector{1.0} ? x : b.mul(x, alpha);
 }
+V second(const Build& b) { return times_alpha(b, b.operand("other", b.type().dtype)); }
 V first(const Build& b) { return b.operand("self", b.type().dtype); }
 // Both, in this order: that in which a call's arguments are evaluated is each compiler's own.
 struct Operands {
@@ -33,7 +35,7 @@ Values import_sub(Importer& importer) {
 }
 Values import_rsub(Importer& importer) {
   const Build b(importer);
-  V self = b.mul(first(b), b.operand("alpha", b.type().dtype));
+  V self = times_alpha(b, first(b));
   return {b.finish(b.sub(b.operand("other", b.type().dtype), self))};
 }
 Values import_mul(Importer& importer) {

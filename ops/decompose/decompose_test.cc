@@ -46,6 +46,18 @@ TEST(DecomposeImport, EverySpellingIsPyTorchs) {
        {{1, 1, 3, 3}},
        {{"kernel_size", Dims{2, 2}}, {"dilation", Dims{1, 1}}, {"padding", Dims{1, 0}}, {"stride", Dims{2, 1}}},
        {{{1, 4, 4}, {0, 0, 3, 4, 0, 0, 4, 5, 0, 1, 6, 7, 1, 2, 7, 8}}}},
+      {"aten.im2col.default",
+       {{1, 2, 2, 4}},
+       {{"kernel_size", Dims{2, 2}}, {"dilation", Dims{1, 1}}, {"padding", Dims{0, 0}}, {"stride", Dims{2, 2}}},
+       {{{1, 8, 2}, {0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15}}}},
+      {"aten.col2im.default",
+       {{1, 8, 2}},
+       {{"output_size", Dims{2, 4}},
+        {"kernel_size", Dims{2, 2}},
+        {"dilation", Dims{1, 1}},
+        {"padding", Dims{0, 0}},
+        {"stride", Dims{2, 2}}},
+       {{{1, 2, 2, 4}, {0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15}}}},
       {"aten.col2im.default",
        {{1, 4, 4}},
        {{"output_size", Dims{3, 3}},
@@ -385,6 +397,14 @@ TEST(DecomposeImport, BecomesTheseNodes) {
             (Names{"aten.slice", "aten.slice", "aten.sigmoid", "aten.mul"}));
   EXPECT_EQ(operators_of("aten.var.correction", {2, 8}, {2}, {{"dim", Dims{1}}}),
             (Names{"aten.mean", "aten.add", "aten.mul", "aten.sum", "aten.div", "aten.view"}));
+  // Blocks side by side are only moved.
+  EXPECT_EQ(operators_of("aten.col2im.default", {1, 8, 2}, {1, 2, 2, 4},
+                         {{"output_size", Dims{2, 4}},
+                          {"kernel_size", Dims{2, 2}},
+                          {"dilation", Dims{1, 1}},
+                          {"padding", Dims{0, 0}},
+                          {"stride", Dims{2, 2}}}),
+            (Names{"aten.view", "aten.permute", "aten.view"}));
   EXPECT_EQ(operators_of("aten.upsample_bilinear2d.default", {1, 2, 3, 3}, {1, 2, 6, 6},
                          {{"output_size", Dims{6, 6}}, {"align_corners", false}}),
             (Names{"cormorant.taps.float", "cormorant.taps.float"}));

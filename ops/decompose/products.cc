@@ -375,7 +375,8 @@ Values import_stft(Importer& importer) {
       for (std::int64_t n = 0; n < size; ++n) {
         const double turn = 2 * std::numbers::pi * static_cast<double>(f * n % size) / static_cast<double>(size);
         const double wave = is_real ? std::cos(turn) : -std::sin(turn);
-        filters.push_back(static_cast<float>(wave * window[static_cast<std::size_t>(n)] * scale));
+        const bool is_zero = std::abs(wave) < 1e-12;  // of a half turn, whose sine is not quite that
+        filters.push_back(is_zero ? 0.0F : static_cast<float>(wave * window[static_cast<std::size_t>(n)] * scale));
       }
     }
   }

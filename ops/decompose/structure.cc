@@ -178,6 +178,8 @@ struct Blocks {
   std::int64_t rows, columns;                // of blocks
   std::vector<std::int64_t> places;          // [kernel height · width · rows · columns] into a padded image
   std::int64_t height, width, pad_h, pad_w;  // of the padded image
+  std::int64_t high, wide;                   // a block
+  bool tiles;                                // blocks side by side are the whole image
 };
 Blocks blocks(const Build& b, std::int64_t height, std::int64_t width) {
   const auto& kernel = b.call().integers("kernel_size");
@@ -196,6 +198,11 @@ Blocks blocks(const Build& b, std::int64_t height, std::int64_t width) {
   result.width = width + 2 * result.pad_w;
   result.rows = (result.height - at(dilation, 0) * (at(kernel, 0) - 1) - 1) / at(stride, 0) + 1;
   result.columns = (result.width - at(dilation, 1) * (at(kernel, 1) - 1) - 1) / at(stride, 1) + 1;
+  result.high = at(kernel, 0);
+  result.wide = at(kernel, 1);
+  result.tiles = at(stride, 0) == result.high && at(stride, 1) == result.wide && at(dilation, 0) == 1 &&
+                 at(dilation, 1) == 1 && result.rows * result.high == result.height &&
+                 result.columns * result.wide == result.width;
   b.require_moderate({DType::i64, {at(kernel, 0), at(kernel, 1), result.rows, result.columns}, {}, std::nullopt});
   for (std::int64_t ky = 0; ky < at(kernel, 0); ++ky) {
     for (std::int64_t kx = 0; kx < at(kernel, 1); ++kx) {
@@ -217,6 +224,10 @@ Values import_im2col(Importer& importer) {
   b.require(self->type.rank() == 4);
   const Blocks k = blocks(b, size_at(self, 2), size_at(self, 3));
   V padded = b.pad(self, {k.pad_w, k.pad_w, k.pad_h, k.pad_h}, 0);
+  if (k.tiles) {
+    V tiled = b.view(padded, {size_at(self, 0), size_at(self, 1), k.rows, k.high, k.columns, k.wide});
+    return {b.finish(b.permute(tiled, {0, 1, 3, 5, 2, 4}))};
+  }
   V flat = b.view(padded, {size_at(self, 0), size_at(self, 1), k.height * k.width});
   return {b.finish(b.index_select(flat, 2, b.indices(k.places)))};
 }
@@ -230,6 +241,11 @@ Values import_col2im(Importer& importer) {
   b.require(self->type.rank() == 3 && self->type.elements() > 0);
   const auto entries = static_cast<std::int64_t>(k.places.size());
   const std::int64_t batch = size_at(self, 0), channels = self->type.elements() / batch / entries;
+  if (k.tiles) {
+    V tiles = b.permute(b.view(self, {batch, channels, k.high, k.wide, k.rows, k.columns}), {0, 1, 4, 2, 5, 3});
+    V whole = b.view(tiles, {batch, channels, k.height, k.width});
+    return {b.finish(b.pad(whole, {-k.pad_w, -k.pad_w, -k.pad_h, -k.pad_h}, 0))};
+  }
   V values = b.view(self, {batch, channels, entries});
   V empty = b.filled(0, ir::float_type({batch, channels, k.height * k.width}));
   V places = b.expand(b.indices(k.places), {batch, channels, entries});

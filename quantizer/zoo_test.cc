@@ -120,6 +120,40 @@ TEST(Zoo, NetworksWithOneScalePerLinearLayerRecognizeWhatTheFloatOnesDo) {
   }
 }
 
+// Gates that are open add 1 to c in every step. In 16 bits c has a finer step if twice what was seen is below 8.
+TEST(Zoo, AnLstmGivesUpTheRangeThatItsCellsDoNotNeed) {
+  const auto scale_of_c = [](int steps, ops::Precision scheme) {
+    const std::string n = std::to_string(steps);
+    ir::Graph graph = ir::parse(
+        "graph g\ninput %x : f32[" + n + R"(,1,2]
+const %w : f32[4,2] = [0.1, -0.2, 0.3, 0.1, 0.2, 0.2, -0.1, 0.3]
+const %u : f32[4,1] = [0.1, 0.2, -0.1, 0.1]
+const %b : f32[4] = [9.0, 9.0, 9.0, 0.5]
+node "l" "" ""
+  %y : f32[)" +
+            n +
+            R"(,1,1], %c : f32[1,1] = aten.recurrent(input=%x, h=none, c=none, w_ih=%w, w_hh=%u, b_ih=%b, b_hh=none, kind="lstm", backwards=false)
+output %y
+)",
+        "test");
+    std::vector<Sample> all(8);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      std::vector<float> x(static_cast<std::size_t>(2 * steps), static_cast<float>(k) / 8 - 0.4F);
+      all[k] = {evaluate::Tensor({steps, 1, 2}, std::move(x))};
+    }
+    QuantizeOptions options;
+    options.scheme = scheme;
+    quantize(graph, samples_of(std::move(all)), options);
+    for (const ir::Node& node : graph.nodes()) {
+      if (node.op == "aten.recurrent") return node.results.at(1)->type.quant->scale();
+    }
+    return 0.0;
+  };
+  EXPECT_EQ(scale_of_c(3, ops::Precision::w8a16), 0x1p-12);
+  EXPECT_EQ(scale_of_c(6, ops::Precision::w8a16), 0x1p-11);
+  EXPECT_EQ(scale_of_c(3, ops::Precision::w8a8), 0x1p-11);
+}
+
 TEST(Zoo, CalibrationIsTheSameForAnyNumberOfThreads) {
   std::vector<std::pair<std::string, std::vector<std::byte>>> graphs;
   for (const std::size_t threads : {1U, 2U, 3U}) {

@@ -329,7 +329,7 @@ TEST(Rows, WaitForWhatTheyAreAddedTo) {
   ExecuteOn board;
   board.target = target;
   std::size_t groups = 0;
-  for (unsigned seed = 1; seed <= tests::seeds(24, 6); ++seed) {
+  for (unsigned seed = 1; seed <= tests::seeds(24, 2); ++seed) {
     SCOPED_TRACE(seed);
     const Result whole = compile_and_run(seed, Cuts::none, target, {}, compiler::Io::int8, Kind::branched);
     for (const Cuts cuts : {Cuts::few, Cuts::random, Cuts::batches, Cuts::fed}) {

@@ -95,7 +95,7 @@ node "empty" "" ""
 node "mask" "" ""
   %n : f32[1,4] = aten.where.self_out(condition=%e, self=%m, other=%z)
 )";
-  for (const auto& [name, scale] : {std::pair("far", "1.0"), std::pair("near", "0.1")}) {
+  for (const auto& [name, scale] : {std::pair("far", "20.0"), std::pair("near", "0.1")}) {
     const std::string n = name;
     text += "node \"line\" \"\" \"\"\n  %l" + n + " : f32[1,1,4] = aten.view(self=%n, size=[1, 1, 4])\n" +
             "node \"each\" \"\" \"\"\n  %h" + n + " : f32[1,4,4] = aten.expand(self=%l" + n + ", size=[1, 4, 4])\n" +
@@ -113,7 +113,7 @@ node "mask" "" ""
     const std::vector<float> rounded = run(text, true, x);
     ASSERT_EQ(rounded.size(), 2 * kTokens * kTokens);
     for (std::size_t i = 0; i < exact.size(); ++i) {
-      EXPECT_NEAR(rounded[i], exact[i], 0.05) << seed << " " << i;
+      EXPECT_NEAR(rounded[i], exact[i], i < kTokens * kTokens ? 0.05 : 0.6) << seed << " " << i;
       if (x[i % kTokens * kWidth] >= -0.5F) continue;
       EXPECT_EQ(exact[i], 0.0F) << seed << " " << i;
       EXPECT_EQ(rounded[i], 0.0F) << seed << " " << i;

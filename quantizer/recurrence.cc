@@ -195,10 +195,12 @@ std::vector<std::string> write_out_unbounded(ir::Graph& graph, const Samples& sa
     if (!keeps_h(node) || !node->has("h")) continue;
     const auto at = all.find(node->tensor("h"));
     if (at == all.end() || at->second.error <= kNegligible * at->second.signal) continue;
-    warnings.push_back(fmt::format(
-        "{}: the initial state of this recurrent layer reaches from {:.3g} to {:.3g}, beyond the ±1 of its 16 bits, so "
-        "that it becomes several operators per step; bound it, by tanh for example, if the model can be trained so",
-        node->name, at->second.low, at->second.high));
+    const std::string where = node->location.text();
+    warnings.push_back(
+        fmt::format("the initial state of the recurrent layer '{}'{} reaches from {:.3g} to {:.3g}, and its integers "
+                    "hold ±1, so it "
+                    "becomes several operators per step; where the model can be trained so, bound it (tanh)",
+                    node->name, where.empty() ? "" : ", " + where, at->second.low, at->second.high));
     const ops::Config config{.target = {}};
     const std::vector<ir::Value*> values = ops::find(*node)->write_out({graph, *node, config});
     for (std::size_t i = 0; i < values.size(); ++i) graph.replace_uses(node->results[i], values[i]);

@@ -325,6 +325,13 @@ std::vector<std::string> operator_graphs() {
       graph_of(rows + "const %w : f32[6,8] = data 0 192\nconst %u : f32[6,2] = data 192 48\n",
                "%y : f32[2,3,2], %z : f32[3,2] = aten.recurrent(input=%x, h=none, c=none, w_ih=%w, w_hh=%u, b_ih=none, "
                "b_hh=none, kind=\"gru\", backwards=true)"),
+      graph_of(rows + "const %w : f32[2,8] = data 0 64\nconst %u : f32[2,2] = data 64 16\n",
+               "%y : f32[2,3,2] = aten.recurrent(input=%x, h=none, c=none, w_ih=%w, w_hh=%u, b_ih=none, b_hh=none, "
+               "kind=\"rnn_relu\", backwards=false)"),
+      graph_of(rows + "input %h : f32[3,1]\nconst %w : f32[8,8] = data 0 256\nconst %u : f32[8,1] = data 256 32\n"
+                      "const %p : f32[1,2] = data 288 8\n",
+               "%y : f32[2,3,1], %z : f32[3,2] = aten.recurrent(input=%x, h=%h, c=none, w_ih=%w, w_hh=%u, b_ih=none, "
+               "b_hh=none, kind=\"lstm\", backwards=false, w_hr=%p)"),
       graph_of(image, "%y : bool[1,4,6,6] = aten.isnan(self=%x)"),
       graph_of(image, "%y : i16[1,4,6,6] = cormorant.convert.any(self=%x)"),
       graph_of(second, "%y : bool[1,4,6,6] = aten.lt.Tensor_out(self=%x, other=%b)"),

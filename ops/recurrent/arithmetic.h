@@ -167,6 +167,38 @@ struct Kept {
   }
 };
 
+// h of an RNN with relu, from its sum: the states' own integers.
+struct Relu {
+  using Element = std::int8_t;
+  std::int32_t zero_point;
+  constexpr explicit Relu(const PackedHeader& header) : zero_point(header.h_zero_point) {}
+  template <class Saturation>
+  [[nodiscard]] constexpr std::int8_t of(std::int32_t sum) const {
+    return static_cast<std::int8_t>(Saturation::to_8(shift_right_16(sum < 0 ? 0 : sum, kReluBits) + zero_point));
+  }
+};
+struct WideRelu {
+  using Element = std::int16_t;
+  constexpr explicit WideRelu(const PackedHeader& /*header*/) {}
+  template <class Saturation>
+  [[nodiscard]] constexpr std::int16_t of(std::int32_t sum) const {
+    return static_cast<std::int16_t>(sum < 0 ? 0 : sum);
+  }
+};
+
+// h after a projection, from the sum in the states' own steps.
+struct Projected {
+  using Element = std::int8_t;
+  using Gates = Functions;
+  std::int32_t zero_point;
+  constexpr explicit Projected(const PackedHeader& header) : zero_point(header.h_zero_point) {}
+  template <class Saturation>
+  [[nodiscard]] constexpr std::int8_t of(std::int32_t sum) const {
+    return static_cast<std::int8_t>(Saturation::to_8(sum + zero_point));
+  }
+};
+using WideProjected = Kept;
+
 // With 16-bit activations, what the products of the input and those of h add to a sum meets after scaling. Both may be
 // large and cancel, so the first part, which waits as int16, has up to two fractional bits fewer (−32 … 32, before a
 // sigmoid −64 … 64), as many as the weights and the input's range ask for; the second one has 32 bits, and only their

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PyTorch's recurrent modules: several layers, both directions, states given or zero. Each layer and direction becomes
-// one aten.recurrent; a cell is one step of it. Projections, relu, weights that the model computes and initial states
-// that may be beyond ±1 (of what keeps h in 16 bits) are written out instead.
+// one aten.recurrent; a cell is one step of it. Layers whose weights the model computes are written out instead.
 #include "ops/recurrent/import.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ops/host/movement.h"
 #include "ops/nodes.h"
@@ -18,17 +16,15 @@ namespace {
 
 using Values = std::vector<ir::Value*>;
 
-bool holds_at_most_one(const ir::Value& value) {
-  return value.type.dtype == DType::f32 &&
-         std::ranges::all_of(value.data.as<float>(), [](float v) { return std::abs(v) <= 1; });
-}
-
 bool is_zero(const ir::Value& value) {
   return value.kind == ir::ValueKind::constant && value.type.dtype == DType::f32 &&
          std::ranges::all_of(value.data.as<float>(), [](float v) { return v == 0; });
 }
 
-const char* kind_of(Form form) { return form == Form::lstm ? "lstm" : form == Form::gru ? "gru" : "rnn_tanh"; }
+const char* kind_of(Form form) {
+  constexpr const char* kKinds[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+  return kKinds[static_cast<std::size_t>(form)];
+}
 
 // One layer and direction. A state that is null is zero.
 class Layer {
@@ -37,7 +33,7 @@ class Layer {
 
   // input [steps, batch, inputs] → h of all steps, and the last state
   std::pair<ir::Value*, State> run(const Cell& cell, ir::Value* input, State state, bool backwards) {
-    if (!is_fused(cell, state)) {
+    if (!is_fused(cell)) {
       const ir::Shape shape = {input->type.shape.at(1), cell.w_hh->type.shape.at(1)};
       const std::int64_t gates = form_ == Form::lstm ? 4 : form_ == Form::gru ? 3 : 1;
       if (state.h == nullptr) state.h = zeros(shape);
@@ -47,42 +43,43 @@ class Layer {
       return WrittenOut(importer_, form_).run(cell, input, state, backwards);
     }
     const std::int64_t steps = input->type.shape.at(0), batch = input->type.shape.at(1);
-    const std::int64_t units = cell.w_hh->type.shape.at(1);
+    const std::int64_t outputs = cell.w_hh->type.shape.at(1);
+    const std::int64_t units = cell.w_hr == nullptr ? outputs : cell.w_hr->type.shape.at(1);
     const auto optional = [](ir::Value* value) { return value == nullptr ? ir::Argument() : ir::Argument(value); };
-    const ir::Node* node = importer_.node(nodes::aten_recurrent,
-                                          {{"input", input},
-                                           {"h", optional(state.h)},
-                                           {"c", optional(state.c)},
-                                           {"w_ih", cell.w_ih},
-                                           {"w_hh", cell.w_hh},
-                                           {"b_ih", optional(cell.b_ih)},
-                                           {"b_hh", optional(cell.b_hh)},
-                                           {"kind", std::string(kind_of(form_))},
-                                           {"backwards", backwards}},
-                                          {ir::float_type({steps, batch, units}), ir::float_type({batch, units})});
+    std::vector<ir::NamedArgument> arguments = {{"input", input},
+                                                {"h", optional(state.h)},
+                                                {"c", optional(state.c)},
+                                                {"w_ih", cell.w_ih},
+                                                {"w_hh", cell.w_hh},
+                                                {"b_ih", optional(cell.b_ih)},
+                                                {"b_hh", optional(cell.b_hh)},
+                                                {"kind", std::string(kind_of(form_))},
+                                                {"backwards", backwards}};
+    if (cell.w_hr != nullptr) arguments.push_back({"w_hr", cell.w_hr});
+    std::vector<ir::TensorType> results = {ir::float_type({steps, batch, outputs})};
+    if (form_ != Form::rnn_relu) results.push_back(ir::float_type({batch, units}));
+    const ir::Node* node = importer_.node(nodes::aten_recurrent, std::move(arguments), std::move(results));
     ir::Value* states = node->results.at(0);
     // Readers that compute with h take the first result; a recurrence continues with the second
     // (quantizer/recurrence.h).
     const std::int64_t last = backwards ? 0 : steps - 1;
     return {states,
-            {mover_.view(mover_.slice(states, 0, last, last + 1), {batch, units}),
+            {mover_.view(mover_.slice(states, 0, last, last + 1), {batch, outputs}),
              form_ == Form::lstm ? node->results.at(1) : nullptr}};
   }
 
  private:
-  [[nodiscard]] bool is_fused(const Cell& cell, const State& state) const {
+  [[nodiscard]] bool is_fused(const Cell& cell) const {
     const auto is_plain = [](const ir::Value* value) {
       return value == nullptr || (value->kind == ir::ValueKind::constant && value->type.dtype == DType::f32);
     };
     const auto is_matrix = [](const ir::Value* weight) { return weight->type.rank() == 2; };
-    if (form_ == Form::rnn_relu || cell.w_hr != nullptr ||
-        !std::ranges::all_of(Values{cell.w_ih, cell.w_hh, cell.b_ih, cell.b_hh}, is_plain))
-      return false;
+    if (!std::ranges::all_of(Values{cell.w_ih, cell.w_hh, cell.b_ih, cell.b_hh, cell.w_hr}, is_plain)) return false;
     if (!std::ranges::all_of(Values{cell.w_ih, cell.w_hh}, is_matrix) ||
         !fits(cell.w_ih->type.shape[1], cell.w_hh->type.shape[1])) {
       return false;
     }
-    return form_ == Form::lstm || state.h == nullptr || is_bounded(*state.h);
+    return cell.w_hr == nullptr || (is_matrix(cell.w_hr) && fits(cell.w_hr->type.shape[0], cell.w_hr->type.shape[1]));
   }
   ir::Value* zeros(const ir::Shape& shape) {
     const ir::TensorType type = ir::float_type(shape);
@@ -193,21 +190,6 @@ Values cell(Importer& importer) {
 }
 
 }  // namespace
-
-// The result of a recurrent layer or a bounded function, or a state that begins so.
-// What the caller passes in is what was returned to it.
-bool is_bounded(const ir::Value& value) {
-  constexpr std::string_view kMovers[] = {nodes::aten_view, nodes::aten_slice, nodes::aten_permute, nodes::aten_cat,
-                                          nodes::aten_expand};
-  constexpr std::string_view kBounded[] = {nodes::aten_recurrent, nodes::aten_tanh, nodes::aten_sigmoid,
-                                           nodes::aten_softmax};
-  if (value.kind == ir::ValueKind::constant || value.kind == ir::ValueKind::state) return holds_at_most_one(value);
-  if (value.producer == nullptr) return true;
-  const std::string& op = value.producer->op;
-  if (std::ranges::find(kBounded, op) != std::end(kBounded)) return true;
-  if (std::ranges::find(kMovers, op) == std::end(kMovers)) return false;
-  return std::ranges::all_of(value.producer->inputs(), [](const ir::Value* input) { return is_bounded(*input); });
-}
 
 bool fits(std::int64_t inputs, std::int64_t units) { return inputs <= kMaxFeatures && units <= kMaxFeatures; }
 

@@ -5,8 +5,6 @@
 
 namespace cormorant::ops::recurrent {
 
-// Whether a state cannot leave ±1, which is what 16 bits hold of h.
-bool is_bounded(const ir::Value& value);
 // Whether one layer can have so many inputs and units.
 bool fits(std::int64_t inputs, std::int64_t units);
 

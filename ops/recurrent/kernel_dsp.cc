@@ -24,8 +24,9 @@ struct Wide {
 
 // The groups of one block; returns the next record.
 template <class Weights>
-const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups, std::uint32_t left, const std::byte* record,
-                                const std::int8_t* x, std::int16_t* out) {
+[[gnu::always_inline]] inline const std::byte* multiply_block(std::uint32_t words, std::uint32_t groups,
+                                                              std::uint32_t left, const std::byte* record,
+                                                              const std::int8_t* x, std::int16_t* out) {
   for (; groups > 0; --groups, out += 4) {
     const auto* const bias = reinterpret_cast<const std::int32_t*>(record);
     DspProducts products{{0, 0, 0, 0}, x, reinterpret_cast<const std::uint32_t*>(record + 16), words};
@@ -48,8 +49,9 @@ struct Dsp {
   using Element = std::int8_t;
   static void copy(void* to, const void* from, std::uint32_t bytes) { __builtin_memmove(to, from, bytes); }
 
-  static void multiply(const Row<std::int8_t>& row) {
-    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::dsp_pairs, row.header.inputs, row.header.units};
+  [[gnu::always_inline]] static void multiply(const Row<std::int8_t>& row, std::uint32_t outputs) {
+    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::dsp_pairs, row.header.inputs, row.header.units,
+                            outputs};
     const std::byte* record = row.groups;
     std::int16_t* out = row.sums;
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
@@ -66,17 +68,44 @@ struct Dsp {
   static void step(const Row<std::int8_t>& row, std::int8_t* states) {
     step_units<SaturateInstruction, Narrow>(row, states);
   }
+
+  static void relu(const Row<std::int8_t>& row, std::int8_t* states) {
+    finish_units<SaturateInstruction, Relu>(row, row.sums, row.header.units, states);
+  }
+  static void cells(const Row<std::int8_t>& row) {
+    cell_units<SaturateInstruction, Functions>(row.header, row.sums, row.kept);
+  }
+  static void project(const Geometry& words, const Block& block, const std::byte* record, const std::int16_t* from,
+                      std::int16_t* to) {
+    multiply_words(block, words.groups(block), record, from, to);
+  }
+  static void finish(const Row<std::int8_t>& row, const std::int16_t* from, std::uint32_t outputs,
+                     std::int8_t* states) {
+    finish_units<SaturateInstruction, Projected>(row, from, outputs, states);
+  }
 };
 
 template <class Weights>
 void execute_with(const void* plan) {
   run<Dsp<Weights>>(*static_cast<const Plan*>(plan));
 }
+template <class Weights>
+void execute_relu_with(const void* plan) {
+  run_relu<Dsp<Weights>>(*static_cast<const Plan*>(plan));
+}
+template <class Weights>
+void execute_projected_with(const void* plan) {
+  run_projected<Dsp<Weights>>(*static_cast<const Plan*>(plan));
+}
 
 }  // namespace
 
 constexpr auto* execute_pairs = execute_with<Pairs>;
 constexpr auto* execute_wide = execute_with<Wide>;
+constexpr auto* execute_pairs_relu = execute_relu_with<Pairs>;
+constexpr auto* execute_wide_relu = execute_relu_with<Wide>;
+constexpr auto* execute_pairs_projected = execute_projected_with<Pairs>;
+constexpr auto* execute_wide_projected = execute_projected_with<Wide>;
 CORMORANT_KERNELS(CORMORANT_RECURRENT_KERNELS, dsp)
 
 }  // namespace cormorant::ops::recurrent

@@ -118,12 +118,28 @@ struct Bytes {
   static int16x8_t sigmoid(int16x8_t x) { return sigmoid_of(x); }
 };
 
+// recurrent::Projected and Relu.
+struct ProjectedBytes : Bytes {
+  using Bytes::Bytes;
+  [[nodiscard]] int16x8_t of(int16x8_t sum) const {
+    const int16x8_t level = vqaddq_n_s16(sum, header.h_zero_point);
+    return vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s16(level), level));
+  }
+};
+struct ReluBytes : ProjectedBytes {
+  using ProjectedBytes::ProjectedBytes;
+  [[nodiscard]] int16x8_t of(int16x8_t sum) const {
+    return ProjectedBytes::of(vrshrq_n_s16(at_least_zero(sum), kReluBits));
+  }
+};
+
 struct Mve {
   using Element = std::int8_t;
   static void copy(void* to, const void* from, std::uint32_t bytes) { copy_bytes(to, from, bytes); }
 
-  static void multiply(const Row<std::int8_t>& row) {
-    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::mve, row.header.inputs, row.header.units};
+  [[gnu::always_inline]] static void multiply(const Row<std::int8_t>& row, std::uint32_t outputs) {
+    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::mve, row.header.inputs, row.header.units,
+                            outputs};
     Groups groups{nullptr, 0, 0, row.groups, row.sums, 0, row.header.left};
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
       const Block block = geometry.block(k);
@@ -138,9 +154,24 @@ struct Mve {
 
   static void narrow(const Row<std::int8_t>& row, const std::int16_t* h) { narrow_units<Bytes>(row, h); }
   static void step(const Row<std::int8_t>& row, std::int8_t* states) { step_units<Bytes>(row, states); }
+
+  static void relu(const Row<std::int8_t>& row, std::int8_t* states) {
+    finish_units<ReluBytes>(row, row.sums, row.header.units, states);
+  }
+  static void cells(const Row<std::int8_t>& row) { cell_units<Bytes>(row.header, row.sums, row.kept); }
+  static void project(const Geometry& words, const Block& block, const std::byte* record, const std::int16_t* from,
+                      std::int16_t* to) {
+    project_groups(block, words.groups(block), record, from, to);
+  }
+  static void finish(const Row<std::int8_t>& row, const std::int16_t* from, std::uint32_t outputs,
+                     std::int8_t* states) {
+    finish_units<ProjectedBytes>(row, from, outputs, states);
+  }
 };
 
 void execute_recurrent(const void* plan) { run<Mve>(*static_cast<const Plan*>(plan)); }
+void execute_relu(const void* plan) { run_relu<Mve>(*static_cast<const Plan*>(plan)); }
+void execute_projected(const void* plan) { run_projected<Mve>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

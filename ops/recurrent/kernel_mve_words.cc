@@ -10,24 +10,16 @@
 namespace cormorant::ops::recurrent {
 namespace {
 
-// Groups of eight rows of one block.
-struct Groups {
-  const std::int16_t* x;
-  std::uint32_t turns;  // length / 16
-  std::uint32_t rest;   // length % 16
-  const std::byte* record;
-  std::int16_t* out;
-  std::uint32_t count;  // of groups, at least one
-  std::uint32_t adds;   // to what `out` has: kAdds and its shift; 0: not
-};
-constexpr std::uint32_t kAdds = 256;  // beside what a shift by a register sees
-static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && offsetof(Groups, adds) == 24);
+static_assert(offsetof(WordGroups, rest) == 8 && offsetof(WordGroups, record) == 12 &&
+              offsetof(WordGroups, adds) == 24);
+
+}  // namespace
 
 // As C++, per group:
 //   for n: sum[n] = bias[n] + Σ x[k] · weight[n][k]
 //   for n: value = high_multiply(sum[n], multiplier[n]), out[n] = saturate_16(adds ? (out[n] << shift) + value : value)
 // Even rows gather in q0, odd ones in q1: narrowing the two to 16 bits interleaves them again. `record` advances.
-[[gnu::naked, gnu::noinline]] void run_groups(Groups* /*groups: r0*/) {
+[[gnu::naked, gnu::noinline]] void run_word_groups(WordGroups* /*groups: r0*/) {
   // clang-format off
 #define CORMORANT_PRODUCTS(sum)     \
   "vldrb.s16 q1, [r3], #8\n\t"      \
@@ -108,6 +100,8 @@ static_assert(offsetof(Groups, rest) == 8 && offsetof(Groups, record) == 12 && o
   // clang-format on
 }
 
+namespace {
+
 // recurrent::Kept.
 struct Words {
   using Element = std::int16_t;
@@ -123,13 +117,20 @@ struct Words {
   static int16x8_t sigmoid(int16x8_t x) { return wide_sigmoid_of(x); }
 };
 
+// recurrent::WideRelu.
+struct ReluWords : Words {
+  using Words::Words;
+  [[nodiscard]] static int16x8_t of(int16x8_t sum) { return at_least_zero(sum); }
+};
+
 struct MveWords {
   using Element = std::int16_t;
   static void copy(void* to, const void* from, std::uint32_t bytes) { copy_bytes(to, from, bytes); }
 
-  static void multiply(const Row<std::int16_t>& row) {
-    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::mve_words, row.header.inputs, row.header.units};
-    Groups groups{nullptr, 0, 0, row.groups, nullptr, 0, 0};
+  [[gnu::always_inline]] static void multiply(const Row<std::int16_t>& row, std::uint32_t outputs) {
+    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::mve_words, row.header.inputs, row.header.units,
+                            outputs};
+    WordGroups groups{nullptr, 0, 0, row.groups, nullptr, 0, 0};
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
       const Block block = geometry.block(k);
       groups.x = row.vector + block.first;
@@ -138,15 +139,30 @@ struct MveWords {
       groups.count = geometry.groups(block);
       groups.out = row.sums + block.out;
       groups.adds = block.adds ? kAdds + static_cast<std::uint32_t>(part_shift(row.header)) : 0;
-      run_groups(&groups);
+      run_word_groups(&groups);
     }
   }
 
   static void narrow(const Row<std::int16_t>& row, const std::int16_t* h) { narrow_units<Words>(row, h); }
   static void step(const Row<std::int16_t>& row, std::int16_t* states) { step_units<Words>(row, states); }
+
+  static void relu(const Row<std::int16_t>& row, std::int16_t* states) {
+    finish_units<ReluWords>(row, row.sums, row.header.units, states);
+  }
+  static void cells(const Row<std::int16_t>& row) { cell_units<Words>(row.header, row.sums, row.kept); }
+  static void project(const Geometry& words, const Block& block, const std::byte* record, const std::int16_t* from,
+                      std::int16_t* to) {
+    project_groups(block, words.groups(block), record, from, to);
+  }
+  static void finish(const Row<std::int16_t>& row, const std::int16_t* from, std::uint32_t outputs,
+                     std::int16_t* states) {
+    finish_units<Words>(row, from, outputs, states);
+  }
 };
 
 void execute_words(const void* plan) { run<MveWords>(*static_cast<const Plan*>(plan)); }
+void execute_words_relu(const void* plan) { run_relu<MveWords>(*static_cast<const Plan*>(plan)); }
+void execute_words_projected(const void* plan) { run_projected<MveWords>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "kernels/requantize.h"
 #include "ops/recurrent/kernel.h"
 #include "ops/recurrent/units.h"
+#include "ops/recurrent/units_scalar.h"
 
 namespace cormorant::ops::recurrent {
 namespace {
@@ -18,8 +19,9 @@ inline std::int32_t scale_sum(std::int32_t sum, std::int32_t multiplier) {
 }
 
 // The groups of one block; returns the next record.
-const std::byte* multiply_block(const Block& block, std::uint32_t groups, std::int32_t left, const std::byte* record,
-                                const std::int8_t* x, std::int16_t* out) {
+[[gnu::always_inline]] inline const std::byte* multiply_block(const Block& block, std::uint32_t groups,
+                                                              std::int32_t left, const std::byte* record,
+                                                              const std::int8_t* x, std::int16_t* out) {
   const std::int8_t* const end = x + block.length;
   std::int32_t excess = 0;  // of weights stored + 128
   for (const std::int8_t* value = x; value < end; ++value) excess += 128 * *value;
@@ -48,8 +50,9 @@ struct Scalar {
   using Element = std::int8_t;
   static void copy(void* to, const void* from, std::uint32_t bytes) { __builtin_memmove(to, from, bytes); }
 
-  static void multiply(const Row<std::int8_t>& row) {
-    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::scalar, row.header.inputs, row.header.units};
+  [[gnu::always_inline]] static void multiply(const Row<std::int8_t>& row, std::uint32_t outputs) {
+    const Geometry geometry{static_cast<Kind>(row.header.kind), Layout::scalar, row.header.inputs, row.header.units,
+                            outputs};
     const std::byte* record = row.groups;
     std::int16_t* out = row.sums;
     for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
@@ -65,9 +68,26 @@ struct Scalar {
   static void step(const Row<std::int8_t>& row, std::int8_t* states) {
     step_units<PlainSaturation, Narrow>(row, states);
   }
+
+  static void relu(const Row<std::int8_t>& row, std::int8_t* states) {
+    finish_units<PlainSaturation, Relu>(row, row.sums, row.header.units, states);
+  }
+  static void cells(const Row<std::int8_t>& row) {
+    cell_units<PlainSaturation, Functions>(row.header, row.sums, row.kept);
+  }
+  static void project(const Geometry& words, const Block& block, const std::byte* record, const std::int16_t* from,
+                      std::int16_t* to) {
+    multiply_words(block, words.groups(block), record, from, to);
+  }
+  static void finish(const Row<std::int8_t>& row, const std::int16_t* from, std::uint32_t outputs,
+                     std::int8_t* states) {
+    finish_units<PlainSaturation, Projected>(row, from, outputs, states);
+  }
 };
 
 void execute_recurrent(const void* plan) { run<Scalar>(*static_cast<const Plan*>(plan)); }
+void execute_relu(const void* plan) { run_relu<Scalar>(*static_cast<const Plan*>(plan)); }
+void execute_projected(const void* plan) { run_projected<Scalar>(*static_cast<const Plan*>(plan)); }
 
 }  // namespace
 

@@ -46,31 +46,21 @@ class Matrix {
     n += block.weight_row;
     PackedRow row;
     const double unit = unit_of(n, has_input);
-    row.factor = unit / kSumScale / (geometry_.are_parts(k) ? 1 << (kPartShift - finer_) : 1);
-    if (multiplies_words(geometry_.layout) && !is_only_of_tanh(n)) row.factor /= 2;
+    row.factor = unit / sum_scale(n) / (geometry_.are_parts(k) ? 1 << (kPartShift - finer_) : 1);
     double bias = 0;
     if (has_input) bias += append(row, w_ih_, n, x_.zero_point()) + bias_of("b_ih", n) / unit;
     if (has_h) bias += append(row, w_hh_, n, h_.zero_point()) + bias_of("b_hh", n) / unit;
-    bias = std::round(bias);
-    const auto largest_sum = [&](double element) {
-      double largest = std::abs(bias);
-      for (const std::int8_t weight : row.weights) largest += element * std::abs(weight);
-      return largest;
-    };
-    double largest = 0;
-    if (multiplies_words(geometry_.layout)) {
-      // Very many 16-bit elements could leave 32 bits: such a row has coarser weights.
-      while ((largest = largest_sum(32768)) >= 0x1p31 - 1) {
-        for (std::int8_t& weight : row.weights) weight = static_cast<std::int8_t>(std::lround(weight / 2.0));
-        bias = std::round(bias / 2);
-        row.factor *= 2;
-      }
-    } else if ((largest = largest_sum(128)) >= 0x1p30) {
-      too_large();
-    }
-    row.bias = static_cast<std::int32_t>(bias);
-    row.reach = largest * row.factor;
-    largest_ = std::max(largest_, largest);
+    set_bias(row, std::round(bias), multiplies_words(geometry_.layout));
+    return row;
+  }
+
+  // Row `n` of the projection, from o · tanh c with 15 fractional bits to steps of h.
+  [[nodiscard]] PackedRow projection(const ir::Value& w_hr, std::uint32_t n) const {
+    PackedRow row;
+    append(row, w_hr, n, 0);
+    row.factor = kUnitScale * scale_of(w_hr, n) / h_.scale();
+    set_bias(row, 0, true);
+    if (row.factor >= 0.5 - 0x1p-30) too_large();
     return row;
   }
 
@@ -89,8 +79,40 @@ class Matrix {
 
  private:
   [[noreturn]] void too_large() const {
+    if (keeps_own_h(node_)) {
+      refuse(node_, "the states of a recurrent layer are all close to zero", "check the calibration data");
+    }
     refuse(node_, "the inputs of a recurrent layer are too large for its 16-bit gates",
            "normalize them: gates represent −8 to 8");
+  }
+
+  // Very many 16-bit elements could leave 32 bits: such a row has coarser weights.
+  void set_bias(PackedRow& row, double bias, bool times_words) const {
+    const auto largest_sum = [&](double element) {
+      double largest = std::abs(bias);
+      for (const std::int8_t weight : row.weights) largest += element * std::abs(weight);
+      return largest;
+    };
+    double largest = 0;
+    if (times_words) {
+      while ((largest = largest_sum(32768)) >= 0x1p31 - 1) {
+        for (std::int8_t& weight : row.weights) weight = static_cast<std::int8_t>(std::lround(weight / 2.0));
+        bias = std::round(bias / 2);
+        row.factor *= 2;
+      }
+    } else {
+      if ((largest = largest_sum(128)) >= 0x1p30) too_large();
+      largest_ = std::max(largest_, largest);
+    }
+    row.bias = static_cast<std::int32_t>(bias);
+    row.reach = largest * row.factor;
+  }
+
+  // What a step of row n's sum stands for.
+  [[nodiscard]] double sum_scale(std::uint32_t n) const {
+    const bool words = multiplies_words(geometry_.layout);
+    if (geometry_.kind == Kind::rnn_relu) return words ? h_.scale() : std::ldexp(h_.scale(), -kReluBits);
+    return words && !is_only_of_tanh(n) ? 2 * kSumScale : kSumScale;
   }
 
   // The rows are those of the gates, one gate after the other.
@@ -138,14 +160,19 @@ class Matrix {
 
 using Rows = std::vector<std::vector<PackedRow>>;  // of each block, filled up to whole groups
 
+// Filled up to whole groups with zeros.
+void fill_up(std::vector<PackedRow>& rows, const Geometry& geometry, const Block& block) {
+  rows.resize(std::size_t{geometry.groups(block)} * group_of(geometry.layout),
+              {std::vector<std::int8_t>(block.length), 0, 0});
+}
+
 Rows rows_of(const Matrix& matrix, const Geometry& geometry) {
   Rows rows;
   for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
     const Block block = geometry.block(k);
     std::vector<PackedRow>& of_block = rows.emplace_back();
     for (std::uint32_t n = 0; n < block.rows; ++n) of_block.push_back(matrix.row(k, n));
-    of_block.resize(std::size_t{geometry.groups(block)} * group_of(geometry.layout),
-                    {std::vector<std::int8_t>(block.length), 0, 0});
+    fill_up(of_block, geometry, block);
   }
   return rows;
 }
@@ -218,26 +245,44 @@ std::int32_t multiplier_of(double factor, Layout layout, std::uint8_t left) {
   return static_cast<std::int32_t>(std::llround(std::ldexp(factor, 31 - left)));
 }
 
+// The records of a block at `record`; returns where the next ones begin.
+std::size_t put_records(std::vector<std::uint8_t>& packed, std::size_t record, const Geometry& geometry,
+                        const Block& block, std::uint8_t left, const std::vector<PackedRow>& rows) {
+  const std::uint32_t group = group_of(geometry.layout);
+  for (std::size_t first = 0; first < rows.size(); first += group, record += geometry.record_bytes(block)) {
+    const std::size_t weights = record + 4 * std::size_t{group}, multipliers = weights + geometry.weight_bytes(block);
+    for (std::uint32_t n = 0; n < group; ++n) {
+      const PackedRow& row = rows[first + n];
+      put(packed, record + 4 * std::size_t{n}, row.bias);
+      put(packed, multipliers + 4 * std::size_t{geometry.multiplier_slot(n)},
+          multiplier_of(row.factor, geometry.layout, left));
+      for (std::uint32_t i = 0; i < block.length; ++i) {
+        put_weight(packed, weights + geometry.weight_index(block, n, i), geometry.layout, n, rows, first + n, i);
+      }
+    }
+  }
+  return record;
+}
+
 std::vector<std::uint8_t> pack(const Geometry& geometry, const PackedHeader& header, const Rows& rows) {
   std::vector<std::uint8_t> packed(geometry.bytes());
   put(packed, 0, header);
   std::size_t record = sizeof(PackedHeader);
-  const std::uint32_t group = group_of(geometry.layout);
   for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
-    const Block block = geometry.block(k);
-    for (std::size_t first = 0; first < rows[k].size(); first += group, record += geometry.record_bytes(block)) {
-      const std::size_t weights = record + 4 * std::size_t{group}, multipliers = weights + geometry.weight_bytes(block);
-      for (std::uint32_t n = 0; n < group; ++n) {
-        const PackedRow& row = rows[k][first + n];
-        put(packed, record + 4 * std::size_t{n}, row.bias);
-        put(packed, multipliers + 4 * std::size_t{geometry.multiplier_slot(n)},
-            multiplier_of(row.factor, geometry.layout, header.left));
-        for (std::uint32_t i = 0; i < block.length; ++i) {
-          put_weight(packed, weights + geometry.weight_index(block, n, i), geometry.layout, n, rows[k], first + n, i);
-        }
-      }
-    }
+    record = put_records(packed, record, geometry, geometry.block(k), header.left, rows[k]);
   }
+  return packed;
+}
+
+std::vector<std::uint8_t> pack_projected(const Geometry& geometry, const PackedHeader& header, const Rows& rows,
+                                         const std::vector<PackedRow>& projection) {
+  std::vector<std::uint8_t> packed(geometry.projected_bytes());
+  put(packed, 0, ProjectedHeader{header, static_cast<std::uint16_t>(geometry.outputs), 0});
+  std::size_t record = sizeof(ProjectedHeader);
+  for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
+    record = put_records(packed, record, geometry, geometry.block(k), header.left, rows[k]);
+  }
+  put_records(packed, record, geometry.in_words(), geometry.projection(), 0, projection);
   return packed;
 }
 
@@ -277,11 +322,15 @@ void check_types(const ir::Node& node, Kind kind) {
   const ir::Value *states = node.results.at(0), *h = node.tensor("h"), *c = node.tensor("c");
   const double cell = has_finer_cell(node, kind) ? kCellScale / 2 : kCellScale;
   const double scale = kind == Kind::lstm ? cell : kUnitScale;
-  bool fits = has_words(node) ? is_words(node.tensor("input")) && is_words(states, kUnitScale)
+  const bool own_h = keeps_own_h(node);
+  bool fits = has_words(node) ? is_words(node.tensor("input")) && is_words(states) &&
+                                    (own_h || states->type.quant->scale() == kUnitScale)
                               : is_bytes(node.tensor("input")) && is_bytes(states);
-  fits = fits && is_words(node.results.at(1), scale) && are_weights(node.tensor("w_ih")) &&
-         are_weights(node.tensor("w_hh"));
-  if (h != nullptr) fits = fits && (kind == Kind::lstm ? h->type.quant == states->type.quant : is_words(h, scale));
+  fits = fits && are_weights(node.tensor("w_ih")) && are_weights(node.tensor("w_hh"));
+  if (node.has("w_hr")) fits = fits && are_weights(node.tensor("w_hr"));
+  if (node.results.size() > 1) fits = fits && is_words(node.results.at(1), scale);
+  const bool is_as_states = own_h || kind == Kind::lstm;
+  if (h != nullptr) fits = fits && (is_as_states ? h->type.quant == states->type.quant : is_words(h, scale));
   if (c != nullptr) fits = fits && is_words(c, scale);
   if (!fits) {
     refuse(node, "a recurrent layer's tensors are quantized in a way its kernels do not support",
@@ -294,24 +343,38 @@ Layout layout_for(const Target& target, bool words) {
   if (target.isa == Isa::dsp) return words ? Layout::dsp_words : Layout::dsp_pairs;
   return words ? Layout::mve_words : Layout::mve;
 }
-const char* name_for(Layout layout) {
+struct Names {
+  const char *plain, *relu, *projected;
+};
+#define CORMORANT_NAMES_FOR(layout)                                                          \
+  case Layout::layout:                                                                       \
+    return {names::cormorant_recurrent_##layout, names::cormorant_recurrent_##layout##_relu, \
+            names::cormorant_recurrent_##layout##_projected};
+Names names_for(Layout layout) {
   switch (layout) {
-    case Layout::scalar:
-      return names::cormorant_recurrent_scalar;
-    case Layout::dsp_pairs:
-      return names::cormorant_recurrent_dsp_pairs;
-    case Layout::dsp_wide:
-      return names::cormorant_recurrent_dsp_wide;
-    case Layout::mve:
-      break;
-    case Layout::scalar_words:
-      return names::cormorant_recurrent_scalar_words;
-    case Layout::dsp_words:
-      return names::cormorant_recurrent_dsp_words;
-    case Layout::mve_words:
-      return names::cormorant_recurrent_mve_words;
+    CORMORANT_NAMES_FOR(scalar)
+    CORMORANT_NAMES_FOR(dsp_pairs)
+    CORMORANT_NAMES_FOR(dsp_wide)
+    CORMORANT_NAMES_FOR(mve)
+    CORMORANT_NAMES_FOR(scalar_words)
+    CORMORANT_NAMES_FOR(dsp_words)
+    CORMORANT_NAMES_FOR(mve_words)
   }
-  return names::cormorant_recurrent_mve;
+  return {};
+}
+#undef CORMORANT_NAMES_FOR
+
+// Of the weights of h, whose columns are its elements: as many as units, but for a projection.
+std::uint32_t units_of(const ir::Node& node) {
+  return static_cast<std::uint32_t>(node.tensor(node.has("w_hr") ? "w_hr" : "w_hh")->type.shape[1]);
+}
+
+std::vector<PackedRow> projection_of(const ir::Node& node, const Matrix& matrix, const Geometry& geometry) {
+  const Block block = geometry.projection();
+  std::vector<PackedRow> rows;
+  for (std::uint32_t n = 0; n < block.rows; ++n) rows.push_back(matrix.projection(*node.tensor("w_hr"), n));
+  fill_up(rows, geometry.in_words(), block);
+  return rows;
 }
 
 }  // namespace
@@ -321,8 +384,11 @@ std::optional<Kind> kind_of(const ir::Node& node) {
   if (name == "lstm") return Kind::lstm;
   if (name == "gru") return Kind::gru;
   if (name == "rnn_tanh") return Kind::rnn;
+  if (name == "rnn_relu") return Kind::rnn_relu;
   return std::nullopt;
 }
+
+bool keeps_own_h(const ir::Node& node) { return node.has("w_hr") || kind_of(node) == Kind::rnn_relu; }
 
 ir::Value* lower(const Rewriter& rewriter) {
   const ir::Node& node = rewriter.node;
@@ -330,7 +396,7 @@ ir::Value* lower(const Rewriter& rewriter) {
   check_types(node, kind);
   const ir::TensorType& states = node.results.at(0)->type;
   Geometry geometry{kind, layout_for(rewriter.config.target, has_words(node)),
-                    static_cast<std::uint32_t>(node.tensor("input")->type.shape[2]),
+                    static_cast<std::uint32_t>(node.tensor("input")->type.shape[2]), units_of(node),
                     static_cast<std::uint32_t>(states.shape[2])};
   const std::int32_t finer = finer_parts(node, geometry);
   const Matrix matrix(node, geometry, finer);
@@ -347,19 +413,39 @@ ir::Value* lower(const Rewriter& rewriter) {
                       .h_multiplier = 0,
                       .h_shift = 0,
                       .h_zero_point = 0};
-  if (!has_words(node)) set_h_scale(header, node, *states.quant);
-  const std::vector<std::uint8_t> packed = pack(geometry, header, rows);
+  if (keeps_own_h(node)) {
+    header.h_zero_point = static_cast<std::int8_t>(states.quant->zero_point());
+  } else if (!has_words(node)) {
+    set_h_scale(header, node, *states.quant);
+  }
+  const std::vector<std::uint8_t> packed =
+      node.has("w_hr") ? pack_projected(geometry, header, rows, projection_of(node, matrix, geometry))
+                       : pack(geometry, header, rows);
   ir::Value* constant = rewriter.constant(
       "packed", {.dtype = DType::i8, .shape = {static_cast<std::int64_t>(packed.size())}, .dim_order = {}, .quant = {}},
       std::span<const std::uint8_t>(packed));
-  const Recurrent<HostWorld> call{.input = node.tensor("input"),
-                                  .h = {node.tensor("h")},
-                                  .c = {node.tensor("c")},
-                                  .packed = constant,
-                                  .scratch = {.bytes = geometry.scratch_bytes()}};
-  return make_node(rewriter.graph, call, {states, node.results.at(1)->type}, node.name, node.location, &rewriter.node,
-                   name_for(geometry.layout))
-      ->result();
+  if (kind == Kind::rnn_relu) {
+    const ReluRecurrent<HostWorld> call{.input = node.tensor("input"),
+                                        .h = {node.tensor("h")},
+                                        .packed = constant,
+                                        .scratch = {.bytes = geometry.scratch_bytes()}};
+    return make_node(rewriter.graph, call, {states}, node.name, node.location, &rewriter.node,
+                     names_for(geometry.layout).relu)
+        ->result();
+  }
+  const auto emit = [&]<class Arguments>(Arguments call, const char* name) {
+    call.input = node.tensor("input");
+    call.h = {node.tensor("h")};
+    call.c = {node.tensor("c")};
+    call.packed = constant;
+    call.scratch = {.bytes = geometry.scratch_bytes()};
+    return make_node(rewriter.graph, call, {states, node.results.at(1)->type}, node.name, node.location, &rewriter.node,
+                     name)
+        ->result();
+  };
+  const Names names = names_for(geometry.layout);
+  if (node.has("w_hr")) return emit(ProjectedRecurrent<HostWorld>{}, names.projected);
+  return emit(Recurrent<HostWorld>{}, names.plain);
 }
 
 }  // namespace cormorant::ops::recurrent

@@ -11,6 +11,10 @@
 //   bias[G] int32, weights (G · padded length) int8 or int16, multiplier[G] int32
 // The bias has both biases and `−zero point · Σ weights` folded in. The last group of a block is padded with zeros; its
 // surplus results are overwritten or not read.
+//
+// Two forms keep h in the integers of the states that the layer returns, and in nothing finer: an RNN with relu, whose
+// sums are those integers but for kReluBits, and an LSTM with a projection, h = W · (o · tanh c), a second product per
+// step, which multiplies 16 bits whatever the activations have. Kernels for them are apart from the others.
 #pragma once
 
 #include <cstddef>
@@ -21,25 +25,48 @@
 #include "ops/load/kernel_list.h"
 #include "target/target.h"
 
-#define CORMORANT_RECURRENT_KERNELS(OURS, THEIRS, FOREIGN)                                        \
-  OURS(recurrent, scalar, scalar, load_scalar, execute_recurrent, w8a8, Recurrent)                \
-  OURS(recurrent, dsp_pairs, dsp, load_dsp_pairs, execute_pairs, w8a8, Recurrent)                 \
-  OURS(recurrent, dsp_wide, dsp, load_dsp_wide, execute_wide, w8a8, Recurrent)                    \
-  OURS(recurrent, mve, mve, load_mve, execute_recurrent, w8a8, Recurrent)                         \
-  OURS(recurrent, scalar_words, scalar_words, load_scalar_words, execute_words, w8a16, Recurrent) \
-  OURS(recurrent, dsp_words, dsp_words, load_dsp_words, execute_words, w8a16, Recurrent)          \
-  OURS(recurrent, mve_words, mve_words, load_mve_words, execute_words, w8a16, Recurrent)          \
-  OURS(recurrent, float, any_cpu, load_float, execute_float, f32, FloatRecurrent)
+#define CORMORANT_RECURRENT_KERNELS(OURS, THEIRS, FOREIGN)                                                             \
+  OURS(recurrent, scalar, scalar, load_scalar, execute_recurrent, w8a8, Recurrent)                                     \
+  OURS(recurrent, dsp_pairs, dsp, load_dsp_pairs, execute_pairs, w8a8, Recurrent)                                      \
+  OURS(recurrent, dsp_wide, dsp, load_dsp_wide, execute_wide, w8a8, Recurrent)                                         \
+  OURS(recurrent, mve, mve, load_mve, execute_recurrent, w8a8, Recurrent)                                              \
+  OURS(recurrent, scalar_words, scalar_words, load_scalar_words, execute_words, w8a16, Recurrent)                      \
+  OURS(recurrent, dsp_words, dsp_words, load_dsp_words, execute_words, w8a16, Recurrent)                               \
+  OURS(recurrent, mve_words, mve_words, load_mve_words, execute_words, w8a16, Recurrent)                               \
+  OURS(recurrent, scalar_relu, scalar, load_relu<Layout::scalar>, execute_relu, w8a8, ReluRecurrent)                   \
+  OURS(recurrent, dsp_pairs_relu, dsp, load_relu<Layout::dsp_pairs>, execute_pairs_relu, w8a8, ReluRecurrent)          \
+  OURS(recurrent, dsp_wide_relu, dsp, load_relu<Layout::dsp_wide>, execute_wide_relu, w8a8, ReluRecurrent)             \
+  OURS(recurrent, mve_relu, mve, load_relu<Layout::mve>, execute_relu, w8a8, ReluRecurrent)                            \
+  OURS(recurrent, scalar_words_relu, scalar_words, load_relu<Layout::scalar_words>, execute_words_relu, w8a16,         \
+       ReluRecurrent)                                                                                                  \
+  OURS(recurrent, dsp_words_relu, dsp_words, load_relu<Layout::dsp_words>, execute_words_relu, w8a16, ReluRecurrent)   \
+  OURS(recurrent, mve_words_relu, mve_words, load_relu<Layout::mve_words>, execute_words_relu, w8a16, ReluRecurrent)   \
+  OURS(recurrent, scalar_projected, scalar, load_projected<Layout::scalar>, execute_projected, w8a8,                   \
+       ProjectedRecurrent)                                                                                             \
+  OURS(recurrent, dsp_pairs_projected, dsp, load_projected<Layout::dsp_pairs>, execute_pairs_projected, w8a8,          \
+       ProjectedRecurrent)                                                                                             \
+  OURS(recurrent, dsp_wide_projected, dsp, load_projected<Layout::dsp_wide>, execute_wide_projected, w8a8,             \
+       ProjectedRecurrent)                                                                                             \
+  OURS(recurrent, mve_projected, mve, load_projected<Layout::mve>, execute_projected, w8a8, ProjectedRecurrent)        \
+  OURS(recurrent, scalar_words_projected, scalar_words, load_projected<Layout::scalar_words>, execute_words_projected, \
+       w8a16, ProjectedRecurrent)                                                                                      \
+  OURS(recurrent, dsp_words_projected, dsp_words, load_projected<Layout::dsp_words>, execute_words_projected, w8a16,   \
+       ProjectedRecurrent)                                                                                             \
+  OURS(recurrent, mve_words_projected, mve_words, load_projected<Layout::mve_words>, execute_words_projected, w8a16,   \
+       ProjectedRecurrent)                                                                                             \
+  OURS(recurrent, float, any_cpu, load_float, execute_float, f32, FloatRecurrent)                                      \
+  OURS(recurrent, float_relu, any_cpu, load_float_relu, execute_float_relu, f32, FloatReluRecurrent)                   \
+  OURS(recurrent, float_projected, any_cpu, load_float_projected, execute_float_projected, f32, FloatRecurrent)
 CORMORANT_NAMES(CORMORANT_RECURRENT_KERNELS)
 
 namespace cormorant::ops::recurrent {
 
-enum class Kind : std::uint8_t { lstm = 0, gru = 1, rnn = 2 };
+enum class Kind : std::uint8_t { lstm = 0, gru = 1, rnn = 2, rnn_relu = 3 };
 
 // Rows of the weights per unit, in PyTorch's order: i f g o; r z n; one.
 constexpr std::uint32_t gates_of(Kind kind) { return kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1; }
 // Sums per unit. A GRU's n multiplies the part from h by r before it adds the part from the input.
-constexpr std::uint32_t sums_of(Kind kind) { return kind == Kind::rnn ? 1 : 4; }
+constexpr std::uint32_t sums_of(Kind kind) { return kind >= Kind::rnn ? 1 : 4; }
 
 // input [steps, batch, inputs] int8, h and c [batch, units] (none: zeros), states [steps, batch, units] int8: h of
 // every step. LSTM: h int8 with the states' parameters, c and last (c after the last step) int16. Otherwise h and last
@@ -59,7 +86,37 @@ struct Recurrent {
   CORMORANT_FIELDS(input, h, c, packed, scratch, states, last)
 };
 
+// An LSTM with a projection: h and states have `outputs` elements, c and last one per unit. h has the type and the
+// parameters of the states.
+template <class W>
+struct ProjectedRecurrent {
+  static constexpr Overlap kOverlap = Overlap::in_place;  // last on c, and states on h for one step
+  typename W::Tensor input{};
+  typename W::OptionalTensor h{};
+  typename W::OptionalTensor c{};
+  typename W::Tensor packed{};
+  typename W::Scratch scratch{};
+  typename W::Out states{};
+  typename W::Out last{};
+
+  CORMORANT_FIELDS(input, h, c, packed, scratch, states, last)
+};
+
+// An RNN with relu: the same without c.
+template <class W>
+struct ReluRecurrent {
+  static constexpr Overlap kOverlap = Overlap::in_place;  // states on h for one step
+  typename W::Tensor input{};
+  typename W::OptionalTensor h{};
+  typename W::Tensor packed{};
+  typename W::Scratch scratch{};
+  typename W::Out states{};
+
+  CORMORANT_FIELDS(input, h, packed, scratch, states)
+};
+
 // The same in float. `packed` has a row per gate and unit: weights of the input, weights of h, both biases.
+// A projection's rows follow; then `kind` is that of an LSTM.
 template <class W>
 struct FloatRecurrent {
   static constexpr Overlap kOverlap = Overlap::in_place;
@@ -74,6 +131,19 @@ struct FloatRecurrent {
   typename W::Out last{};
 
   CORMORANT_FIELDS(input, h, c, packed, kind, backwards, scratch, states, last)
+};
+
+template <class W>
+struct FloatReluRecurrent {
+  static constexpr Overlap kOverlap = Overlap::in_place;
+  typename W::Tensor input{};
+  typename W::OptionalTensor h{};
+  typename W::Tensor packed{};
+  typename W::Bool backwards{};
+  typename W::Scratch scratch{};
+  typename W::Out states{};
+
+  CORMORANT_FIELDS(input, h, packed, backwards, scratch, states)
 };
 
 // How a group's weights are interleaved: like those of ops/linear, whose header explains them.
@@ -92,6 +162,12 @@ enum class Layout : std::uint8_t {
 constexpr std::uint32_t group_of(Layout layout) { return layout == Layout::mve || layout == Layout::mve_words ? 8 : 4; }
 constexpr std::uint32_t weight_bytes_of(Layout layout) { return layout == Layout::dsp_wide ? 2 : 1; }
 constexpr bool multiplies_words(Layout layout) { return layout >= Layout::scalar_words; }
+// The layout for 16 bits on the same instruction set, which a projection has.
+constexpr Layout words_layout(Layout layout) {
+  if (layout == Layout::scalar) return Layout::scalar_words;
+  if (layout == Layout::dsp_pairs || layout == Layout::dsp_wide) return Layout::dsp_words;
+  return layout == Layout::mve ? Layout::mve_words : layout;
+}
 // The elements of the vector that a loop reads at once, beyond its end if need be: weights there are zero.
 constexpr bool reads_fours(Layout layout) {
   return layout == Layout::dsp_pairs || layout == Layout::dsp_wide || layout == Layout::dsp_words;
@@ -124,6 +200,17 @@ struct PackedHeader {
 };
 static_assert(sizeof(PackedHeader) == 12);
 
+// With a projection: h_multiplier and h_shift are 0.
+struct ProjectedHeader {
+  PackedHeader layer;
+  std::uint16_t outputs;
+  std::uint16_t reserved;
+};
+static_assert(sizeof(ProjectedHeader) == 16);
+
+// How many more fractional bits the sums of a relu have than int8 states: the whole range of these fits 16 bits.
+inline constexpr std::int32_t kReluBits = 7;
+
 constexpr std::uint32_t round_up_4(std::uint32_t n) { return (n + 3U) & ~3U; }
 
 // Rows that multiply the same part of [input | h].
@@ -138,6 +225,7 @@ struct Geometry {
   Kind kind;
   Layout layout;
   std::uint32_t inputs, units;
+  std::uint32_t outputs = units;  // elements of h
 
   // With 16-bit activations rounding of the weights is all that counts: those of the input and of h have their own
   // units, and their products meet after scaling.
@@ -150,15 +238,17 @@ struct Geometry {
       // A group's surplus rows change the sums after those of a block, which are computed later, or nothing's.
       const std::uint32_t added = (kind == Kind::gru ? 2 : gates_of(kind)) * units;
       if (k == 0) return {added, 0, inputs, 0, 0, false};
-      if (k == 1) return {added, inputs, units, 0, 0, true};
+      if (k == 1) return {added, inputs, outputs, 0, 0, true};
       if (k == 2) return {units, 0, inputs, 2 * units, 2 * units, false};
-      return {units, inputs, units, 2 * units, 3 * units, false};
+      return {units, inputs, outputs, 2 * units, 3 * units, false};
     }
-    if (kind != Kind::gru) return {sums_of(kind) * units, 0, inputs + units, 0, 0, false};
-    if (k == 0) return {2 * units, 0, inputs + units, 0, 0, false};
+    if (kind != Kind::gru) return {sums_of(kind) * units, 0, inputs + outputs, 0, 0, false};
+    if (k == 0) return {2 * units, 0, inputs + outputs, 0, 0, false};
     if (k == 1) return {units, 0, inputs, 2 * units, 2 * units, false};
-    return {units, inputs, units, 2 * units, 3 * units, false};
+    return {units, inputs, outputs, 2 * units, 3 * units, false};
   }
+  // From o · tanh c to h.
+  [[nodiscard]] constexpr Block projection() const { return {outputs, 0, units, 0, 0, false}; }
   // Whether the rows of a block wait for another part of their sums.
   [[nodiscard]] constexpr bool are_parts(std::uint32_t k) const { return multiplies_words(layout) && k == 0; }
   [[nodiscard]] constexpr std::uint32_t groups(const Block& block) const {
@@ -172,9 +262,22 @@ struct Geometry {
   [[nodiscard]] constexpr std::uint32_t record_bytes(const Block& block) const {
     return 8 * group_of(layout) + weight_bytes(block);
   }
+  [[nodiscard]] constexpr std::uint32_t all_record_bytes() const {
+    std::uint32_t all = 0;
+    for (std::uint32_t k = 0; k < blocks(); ++k) all += groups(block(k)) * record_bytes(block(k));
+    return all;
+  }
   [[nodiscard]] constexpr std::uint32_t bytes() const {
     std::uint32_t all = sizeof(PackedHeader);
-    for (std::uint32_t k = 0; k < blocks(); ++k) all += groups(block(k)) * record_bytes(block(k));
+    all += all_record_bytes();
+    return all;
+  }
+  // The same layer with records as a projection has them.
+  [[nodiscard]] constexpr Geometry in_words() const { return {kind, words_layout(layout), inputs, units, outputs}; }
+  [[nodiscard]] constexpr std::uint32_t projected_bytes() const {
+    const Geometry words = in_words();
+    std::uint32_t all = sizeof(ProjectedHeader);
+    all += all_record_bytes() + words.groups(projection()) * words.record_bytes(projection());
     return all;
   }
   // Inside a group's weights.
@@ -203,9 +306,10 @@ struct Geometry {
     return group_of(layout) == 8 ? (row % 2) * 4 + row / 2 : row;
   }
 
-  // Scratch: [input | h], which may be read in fours, then the sums as int16 with a group's surplus.
+  // Scratch: [input | h], which may be read in fours, then the sums as int16 with a group's surplus. Before a
+  // projection, o · tanh c of each unit replaces its first sum, and h as int16 comes after them.
   [[nodiscard]] constexpr std::uint32_t sums_offset() const {
-    return (round_up_4(inputs + units) + 4) * (multiplies_words(layout) ? 2 : 1);
+    return (round_up_4(inputs + outputs) + 4) * (multiplies_words(layout) ? 2 : 1);
   }
   [[nodiscard]] constexpr std::uint32_t scratch_bytes() const {
     return sums_offset() + 2 * round_up_4(sums_of(kind) * units + group_of(layout));
@@ -213,8 +317,9 @@ struct Geometry {
 };
 
 // For the float form: [input | h] and the sums.
-constexpr std::uint32_t float_scratch_bytes(Kind kind, std::uint32_t inputs, std::uint32_t units) {
-  return 4 * (inputs + units + sums_of(kind) * units);
+constexpr std::uint32_t float_scratch_bytes(Kind kind, std::uint32_t inputs, std::uint32_t units,
+                                            std::uint32_t outputs) {
+  return 4 * (inputs + outputs + sums_of(kind) * units);
 }
 
 }  // namespace cormorant::ops::recurrent

@@ -24,19 +24,22 @@ struct Layer {
   double input_scale = 0.02;
   double weight_scale = 0.0012;
   bool returns_last = false;
-  std::int32_t weight = 0;  // all of them; 0: random
-  bool words = false;       // 16-bit activations
-  double coarser = 1;       // the unit of products of the input than that of h, with them
-  bool finer_cell = false;  // c with 12 fractional bits
-  double opposite = 0;      // added to what the input adds to a sum, and subtracted from what h adds
+  std::int32_t weight = 0;     // all of them; 0: random
+  bool words = false;          // 16-bit activations
+  double coarser = 1;          // the unit of products of the input than that of h, with them
+  bool finer_cell = false;     // c with 12 fractional bits
+  double opposite = 0;         // added to what the input adds to a sum, and subtracted from what h adds
+  std::int64_t projected = 0;  // elements of h after a projection; 0: none
 
+  [[nodiscard]] bool keeps_own_h() const { return projected != 0 || kind == Kind::rnn_relu; }
+  [[nodiscard]] std::int64_t outputs() const { return projected != 0 ? projected : units; }
   [[nodiscard]] std::string text() const {
-    const char* const names[] = {"lstm", "gru", "rnn"};
+    const char* const names[] = {"lstm", "gru", "rnn", "relu"};
     return std::string(names[static_cast<int>(kind)]) + " " + std::to_string(inputs) + " to " + std::to_string(units) +
            ", " + std::to_string(steps) + " steps of " + std::to_string(batch) + (given ? ", given" : "") +
            (backwards ? ", backwards" : "") + (returns_last ? ", last" : "") + (weight != 0 ? ", extreme" : "") +
            (words ? ", words" : "") + (coarser != 1 ? ", coarser" : "") + (finer_cell ? ", finer cell" : "") +
-           (opposite != 0 ? ", opposite" : "");
+           (opposite != 0 ? ", opposite" : "") + (projected != 0 ? ", projected to " + std::to_string(projected) : "");
   }
 };
 
@@ -44,6 +47,15 @@ ir::QuantParams words(double scale) { return {DType::i16, -32768, 32767, std::nu
 
 constexpr double kStateScale = 0.008;
 constexpr std::int32_t kStateZero = -3;
+
+// Of the states, and of an h that has their integers: those of a relu reach from 0 to 3, unless a negative h is given.
+ir::QuantParams states_of(const Layer& layer) {
+  const bool is_relu = layer.kind == Kind::rnn_relu;
+  if (layer.words)
+    return words(layer.keeps_own_h() ? (is_relu ? 3 : 2) * recurrent::kUnitScale : recurrent::kUnitScale);
+  if (is_relu) return ir::per_tensor_i8(0.012, layer.given ? -90 : -128);
+  return ir::per_tensor_i8(kStateScale, kStateZero);
+}
 
 // To the biases of sums that the input and h add to; a GRU has others, too.
 void add(ir::Value& bias, const Layer& layer, double number) {
@@ -65,8 +77,7 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
       layer.words ? conformance::words_input(g, input, input_scale) : conformance::int8_input(g, input, input_scale, 5);
   const bool is_lstm = layer.kind == Kind::lstm;
   const std::int64_t rows = recurrent::gates_of(layer.kind) * layer.units;
-  const ir::QuantParams states =
-      layer.words ? words(recurrent::kUnitScale) : ir::per_tensor_i8(kStateScale, kStateZero);
+  const ir::QuantParams states = states_of(layer);
   const double kept = is_lstm ? recurrent::kCellScale / (layer.finer_cell ? 2 : 1) : recurrent::kUnitScale;
   std::vector<double> scales(static_cast<std::size_t>(rows)), of_h(scales.size());
   for (std::size_t n = 0; n < scales.size(); ++n) {
@@ -82,7 +93,7 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
                           ir::Bytes::of(std::span<const std::int8_t>(data)));
   };
   ir::Value* w_ih = weights(layer.inputs, scales);
-  ir::Value* w_hh = weights(layer.units, of_h);
+  ir::Value* w_hh = weights(layer.outputs(), of_h);
   ir::Argument b_ih, b_hh, h, c;
   if (layer.biases) {
     const std::int32_t magnitude = layer.words ? 1000000 : 4000;
@@ -93,10 +104,9 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
       add(*std::get<ir::Value*>(b_hh), layer, -layer.opposite);
     }
   }
-  const ir::Shape shape = {layer.batch, layer.units};
+  const ir::Shape shape = {layer.batch, layer.units}, h_shape = {layer.batch, layer.outputs()};
   if (layer.given) {
-    const ir::QuantParams as_bytes = ir::per_tensor_i8(kStateScale, kStateZero);
-    ir::Value* bytes = conformance::int8_input(g, shape, kStateScale, kStateZero);
+    const ir::QuantParams as_bytes = layer.words ? ir::per_tensor_i8(kStateScale, kStateZero) : states;
     // 16-bit states come by way of float: the harness gives bytes.
     const auto converted = [&](const char* op, ir::Value* from, const ir::QuantParams& quant, ir::TensorType type) {
       return g
@@ -110,28 +120,36 @@ ir::Value* build(ir::Graph& g, const Layer& layer) {
                     {std::move(type)})
           ->result();
     };
-    ir::Value* real = converted("quantized_decomposed.dequantize_per_tensor", bytes, as_bytes, ir::float_type(shape));
-    const auto widened = [&](double scale) {
-      return converted("quantized_decomposed.quantize_per_tensor", real, words(scale),
-                       ir::quantized_type(shape, words(scale)));
+    const auto widened = [&](ir::Value* bytes, const ir::QuantParams& quant) {
+      const ir::Shape& of = bytes->type.shape;
+      ir::Value* real = converted("quantized_decomposed.dequantize_per_tensor", bytes, as_bytes, ir::float_type(of));
+      return converted("quantized_decomposed.quantize_per_tensor", real, quant, ir::quantized_type(of, quant));
     };
-    h = is_lstm && !layer.words ? bytes : widened(recurrent::kUnitScale);
-    if (is_lstm) c = widened(kept);
+    ir::Value* bytes = conformance::int8_input(g, h_shape, as_bytes.scale(), as_bytes.zero_point());
+    const bool is_as_states = is_lstm || layer.keeps_own_h();
+    h = is_as_states && !layer.words ? bytes : widened(bytes, is_as_states ? states : words(recurrent::kUnitScale));
+    if (layer.projected != 0) bytes = conformance::int8_input(g, shape, as_bytes.scale(), as_bytes.zero_point());
+    if (is_lstm) c = widened(bytes, words(kept));
   }
-  const char* const kinds[] = {"lstm", "gru", "rnn_tanh"};
-  const ir::Node* node = g.add_node(
-      "layer", "aten.recurrent",
-      {{"input", x},
-       {"h", h},
-       {"c", c},
-       {"w_ih", w_ih},
-       {"w_hh", w_hh},
-       {"b_ih", b_ih},
-       {"b_hh", b_hh},
-       {"kind", std::string(kinds[static_cast<int>(layer.kind)])},
-       {"backwards", layer.backwards}},
-      {ir::quantized_type({layer.steps, layer.batch, layer.units}, states), ir::quantized_type(shape, words(kept))});
-  return node->results.at(layer.returns_last ? 1 : 0);
+  const char* const kinds[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+  std::vector<ir::NamedArgument> arguments = {{"input", x},
+                                              {"h", h},
+                                              {"c", c},
+                                              {"w_ih", w_ih},
+                                              {"w_hh", w_hh},
+                                              {"b_ih", b_ih},
+                                              {"b_hh", b_hh},
+                                              {"kind", std::string(kinds[static_cast<int>(layer.kind)])},
+                                              {"backwards", layer.backwards}};
+  if (layer.projected != 0) {
+    const std::vector<double> own(static_cast<std::size_t>(layer.projected), 0.004);
+    const ir::Shape matrix = {layer.projected, layer.units};
+    arguments.push_back({"w_hr", conformance::int8_weights(g, matrix, 0, random, own)});
+  }
+  std::vector<ir::TensorType> results = {ir::quantized_type({layer.steps, layer.batch, layer.outputs()}, states)};
+  if (layer.kind != Kind::rnn_relu) results.push_back(ir::quantized_type(shape, words(kept)));
+  return g.add_node("layer", "aten.recurrent", std::move(arguments), std::move(results))
+      ->results.at(layer.returns_last ? 1 : 0);
 }
 
 std::vector<Layer> layers() {
@@ -149,10 +167,35 @@ std::vector<Layer> layers() {
   return all;
 }
 
+// Those with an h of its own integers. The projections' inner lengths and rows are whole vectors, more and fewer.
+std::vector<Layer> layers_of_own_h() {
+  std::vector<Layer> all = {
+      {Kind::rnn_relu, 3, 1, 28, 20},
+      {.kind = Kind::rnn_relu, .steps = 2, .batch = 2, .inputs = 5, .units = 7, .given = true, .backwards = true},
+      {.kind = Kind::rnn_relu, .steps = 1, .batch = 1, .inputs = 1, .units = 1, .biases = false},
+      {.kind = Kind::rnn_relu, .steps = 1, .batch = 3, .inputs = 17, .units = 13, .given = true},
+      {.kind = Kind::rnn_relu, .steps = 2, .batch = 1, .inputs = 33, .units = 24, .input_scale = 0.5}};
+  const std::int64_t sizes[][2] = {{20, 9}, {7, 3}, {1, 1}, {13, 13}, {33, 8}, {16, 16}};
+  for (const auto& [units, projected] : sizes) {
+    all.push_back({.kind = Kind::lstm, .steps = 3, .batch = 1, .inputs = 11, .units = units, .projected = projected});
+  }
+  Layer both{.kind = Kind::lstm, .steps = 2, .batch = 2, .inputs = 6, .units = 10, .given = true, .backwards = true};
+  both.projected = 5;
+  all.push_back(both);
+  both.steps = 1;
+  both.returns_last = true;
+  all.push_back(both);
+  return all;
+}
+
+std::vector<Layer> with_words(std::vector<Layer> all) {
+  for (Layer& layer : all) layer.words = true;
+  return all;
+}
+
 // The same with 16-bit activations, and what only they have.
 std::vector<Layer> layers_of_words() {
-  std::vector<Layer> all = layers();
-  for (Layer& layer : all) layer.words = true;
+  std::vector<Layer> all = with_words(layers());
   for (const Kind kind : {Kind::lstm, Kind::gru}) {
     Layer shared{.kind = kind, .steps = 3, .batch = 2, .inputs = 19, .units = 11, .given = true, .words = true};
     shared.coarser = 32768.0 / 13777;
@@ -196,6 +239,37 @@ TEST(Recurrent, EveryVariantEqualsTheReference) {
   // Sums that would leave 32 bits.
   all.push_back({.kind = Kind::lstm, .steps = 1, .batch = 1, .inputs = 900, .units = 3, .weight = 127, .words = true});
   conformance::expect_same_bits_everywhere(cases(all));
+}
+
+TEST(Recurrent, EveryVariantOfAnHOfItsOwnEqualsTheReference) {
+  std::vector<Layer> all = layers_of_own_h();
+  // Not for pairs; states beyond their range; sums of parts that cancel; more units than 32 bits can sum up.
+  Layer odd{.kind = Kind::rnn_relu, .steps = 2, .batch = 1, .inputs = 6, .units = 5, .weight = -128};
+  all.push_back(odd);
+  odd.weight = 127;
+  odd.input_scale = 0.5;
+  all.push_back(odd);
+  odd = {.kind = Kind::lstm, .steps = 2, .batch = 1, .inputs = 6, .units = 5, .weight = -128, .projected = 4};
+  all.push_back(odd);
+  for (const Layer& layer : with_words(all)) all.push_back(layer);
+  all.push_back(
+      {.kind = Kind::rnn_relu, .steps = 2, .batch = 1, .inputs = 9, .units = 10, .words = true, .opposite = 12});
+  all.push_back({.kind = Kind::lstm, .steps = 1, .batch = 1, .inputs = 2, .units = 600, .projected = 2});
+  conformance::expect_same_bits_everywhere(cases(all));
+}
+
+// A relu and a projection pass on what h is off by: half a step in the products of the next step, whose weights are
+// below 0.5.
+TEST(Recurrent, AnHOfItsOwnIsNearTheFloatSemantics) {
+  std::vector<Layer> states, cells, of_words;
+  for (const Layer& layer : layers_of_own_h()) {
+    if (layer.input_scale > 0.1) continue;  // saturated
+    (layer.returns_last ? cells : states).push_back(layer);
+  }
+  conformance::expect_near_float_semantics(cases(states), 2);
+  conformance::expect_near_float_semantics(cases(cells), 20);
+  for (const Layer& layer : with_words(states)) of_words.push_back(layer);
+  conformance::expect_near_float_semantics(cases(of_words), 40);
 }
 
 // What is rounded in one step goes into the next. The last state is judged in its own, finer steps: c by 2^-11, h by
@@ -322,6 +396,121 @@ TEST(RecurrentLoad, RefusesConstantsAndStatesThatDoNotFit) {
   refused([&](Call& call) { call.scratch = kGeometry.scratch_bytes(); });
   refused([](Call& call) { call.bytes -= 4; });
   refused([](Call& call) { call.op = "cormorant.recurrent.scalar"; });
+}
+
+// With an h of its own: a relu's, which has no cell state and no other result, and a projection's.
+struct OwnH {
+  std::int64_t units = 5, outputs = 3, missing = 0;  // bytes of the constant
+  std::optional<ir::Shape> h, c, last, states;
+  DType x = DType::i8, y = DType::i8, h_type = DType::i8, last_type = DType::i16;
+  bool words = false;
+  std::int64_t less_scratch = 0;
+  recurrent::ProjectedHeader header = {{6, 5, 0, 0, 0, 0, 0, 0, 0}, 3, 0};
+};
+
+void load_own_h(OwnH call, bool is_relu, bool in_float = false) {
+  using recurrent::Layout;
+  const Layout layout = call.words ? Layout::scalar_words : Layout::scalar;
+  if (call.header.layer.layout == 0) call.header.layer.layout = static_cast<std::uint8_t>(layout);
+  if (is_relu && call.header.layer.kind == 0) call.header.layer.kind = 3;
+  if (is_relu) call.outputs = call.units;
+  const Kind kind = is_relu ? Kind::rnn_relu : Kind::lstm;
+  const recurrent::Geometry geometry{kind, layout, 6, 5, is_relu ? 5U : 3U};
+  std::size_t size = is_relu ? geometry.bytes() : geometry.projected_bytes();
+  std::int64_t scratch = geometry.scratch_bytes();
+  if (in_float) {
+    size = is_relu ? std::size_t{4 * 5 * (6 + 5 + 2)} : std::size_t{4 * 5 * (4 * (6 + 3 + 2) + 3)};
+    scratch = recurrent::float_scratch_bytes(kind, 6, 5, is_relu ? 5 : 3);
+    call.x = call.y = call.h_type = call.last_type = DType::f32;
+  }
+  std::vector<std::int8_t> packed(size - static_cast<std::size_t>(call.missing));
+  if (!in_float) std::memcpy(packed.data(), &call.header, std::min(packed.size(), sizeof call.header));
+  const auto type = [](DType dtype, ir::Shape shape) {
+    return ir::TensorType{.dtype = dtype, .shape = std::move(shape), .dim_order = {}, .quant = {}};
+  };
+  ir::Graph graph;
+  const auto elements = static_cast<std::int64_t>(packed.size());
+  std::vector<ir::NamedArgument> arguments = {
+      {"input", graph.add_input("x", type(call.x, {3, 2, 6}))},
+      {"h", graph.add_input("h", type(call.h_type, call.h.value_or(ir::Shape{2, call.outputs})))}};
+  if (!is_relu) {
+    const ir::Shape shape = call.c.value_or(ir::Shape{2, 5});
+    arguments.push_back({"c", graph.add_input("c", type(call.last_type, shape))});
+  }
+  const auto of_constant = in_float ? type(DType::f32, {elements / 4}) : type(DType::i8, {elements});
+  arguments.push_back(
+      {"packed", graph.add_constant("packed", of_constant, ir::Bytes::of(std::span<const std::int8_t>(packed)))});
+  if (in_float && !is_relu) arguments.push_back({"kind", std::int64_t{call.header.layer.kind}});
+  if (in_float) arguments.push_back({"backwards", false});
+  arguments.push_back({"scratch", graph.add_scratch("scratch", scratch - call.less_scratch)});
+  std::vector<ir::TensorType> results = {type(call.y, call.states.value_or(ir::Shape{3, 2, call.outputs}))};
+  if (!is_relu) results.push_back(type(call.last_type, call.last.value_or(ir::Shape{2, 5})));
+  const std::string name = std::string("cormorant.recurrent.") +
+                           (in_float     ? "float"
+                            : call.words ? "scalar_words"
+                                         : "scalar") +
+                           (is_relu ? "_relu" : "_projected");
+  const ir::Node* node = graph.add_node("layer", name, std::move(arguments), std::move(results));
+  for (ir::Value* result : node->results) graph.add_output(result);
+  HostProgram program(conformance::program_of(graph), host_kernels());
+}
+
+TEST(RecurrentLoad, RefusesAnHOfItsOwnThatDoesNotFit) {
+  const auto of_words = [](OwnH call) {
+    call.words = true;
+    call.x = call.y = call.h_type = DType::i16;
+    return call;
+  };
+  for (const bool is_relu : {false, true}) {
+    SCOPED_TRACE(is_relu ? "relu" : "projection");
+    const auto refused = [&](const auto& change) {
+      OwnH call;
+      change(call);
+      EXPECT_THROW(load_own_h(call, is_relu), InputError);
+      EXPECT_THROW(load_own_h(of_words(call), is_relu), InputError) << "words";
+    };
+    const auto refused_in_float = [&](const auto& change) {
+      OwnH call;
+      change(call);
+      EXPECT_THROW(load_own_h(call, is_relu, true), InputError) << "float";
+      refused(change);
+    };
+    EXPECT_NO_THROW(load_own_h({}, is_relu));
+    EXPECT_NO_THROW(load_own_h(of_words({}), is_relu));
+    EXPECT_NO_THROW(load_own_h({}, is_relu, true));
+    refused_in_float([](OwnH& call) { call.missing = 4; });
+    refused_in_float([](OwnH& call) { call.missing = -4; });
+    refused_in_float([](OwnH& call) { call.less_scratch = 4; });
+    refused_in_float([](OwnH& call) { call.h = ir::Shape{2, 4}; });
+    refused_in_float([](OwnH& call) { call.h = ir::Shape{1, call.outputs}; });
+    refused_in_float([](OwnH& call) { call.states = ir::Shape{3, 2, 4}; });
+    refused_in_float([](OwnH& call) { call.states = ir::Shape{2, 2, call.outputs}; });
+    refused([](OwnH& call) { call.header.layer.kind = 1; });
+    refused([](OwnH& call) { call.header.layer.kind = 4; });
+    refused([](OwnH& call) { call.header.layer.layout = 1; });
+    refused([](OwnH& call) { call.header.layer.inputs = 0; });
+    refused([](OwnH& call) { call.header.layer.inputs = 7; });
+    refused([](OwnH& call) { call.header.layer.units = 0; });
+    refused([](OwnH& call) { call.header.layer.units = 6; });
+    refused([](OwnH& call) { call.header.layer.left = 32; });
+    OwnH call;
+    call.h_type = DType::i16;
+    EXPECT_THROW(load_own_h(call, is_relu), InputError);
+    call = of_words({});
+    call.x = DType::i8;
+    EXPECT_THROW(load_own_h(call, is_relu), InputError);
+    call = of_words({});
+    call.y = DType::i8;
+    EXPECT_THROW(load_own_h(call, is_relu), InputError);
+    if (is_relu) continue;
+    refused_in_float([](OwnH& c) { c.c = ir::Shape{2, 3}; });
+    refused_in_float([](OwnH& c) { c.last = ir::Shape{2, 3}; });
+    refused_in_float([](OwnH& c) { c.header.layer.kind = 1; });
+    refused([](OwnH& c) { c.last_type = DType::i8; });
+    refused([](OwnH& c) { c.header.outputs = 0; });
+    refused([](OwnH& c) { c.header.outputs = 6; });
+    refused([](OwnH& c) { c.header.outputs = 0xffff; });
+  }
 }
 
 TEST(RecurrentLayout, EveryWeightHasAPlaceOfItsOwn) {

@@ -34,8 +34,36 @@ inline void step_units(const Row<typename Level::Element>& row, typename Level::
   }
 }
 
+// An LSTM's units, whose o · tanh c replaces their first sums. `F` are the functions of its gates.
+template <class Saturation, class F>
+[[gnu::noinline, gnu::flatten]] void cell_units(const PackedHeader& header, std::int16_t* sums, std::int16_t* kept) {
+  F f;
+  asm("" : "+r"(f.middle));
+  const std::uint32_t units = header.units;
+  const std::int32_t finer = finer_cell<F>(header);
+  for (std::int16_t* const end = kept + units; kept < end; ++kept, ++sums) {
+    std::int16_t c = *kept;
+    *sums = static_cast<std::int16_t>(
+        lstm_unit<Saturation>(f, finer, sums[0], sums[units], sums[2 * units], sums[3 * units], c));
+    *kept = c;
+  }
+}
+
+// `Level` is Relu, WideRelu, Projected or WideProjected: what h is, made of one of `count` numbers.
 template <class Saturation, class Level>
-inline void step_units(const Row<typename Level::Element>& row, typename Level::Element* states) {
+inline void finish_units(const Row<typename Level::Element>& row, const std::int16_t* from, std::uint32_t count,
+                         typename Level::Element* states) {
+  const Level level(row.header);
+  typename Level::Element* h = row.vector + row.header.inputs;
+  for (const std::int16_t* const end = from + count; from < end; ++from) {
+    *h++ = *states++ = level.template of<Saturation>(*from);
+  }
+}
+
+// Apart from the products' loops, and with all that it calls, so that its loops have the registers.
+template <class Saturation, class Level>
+[[gnu::noinline, gnu::flatten]] void step_units(const Row<typename Level::Element>& row,
+                                                typename Level::Element* states) {
   typename Level::Gates f;
   asm("" : "+r"(f.middle));  // an index from the middle is signed: compilers would add 128 to each
   const std::uint32_t units = row.header.units;

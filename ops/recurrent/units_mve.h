@@ -98,6 +98,8 @@ inline void step_units(const Row<typename Level::Element>& row, typename Level::
       return step_units<Level, Kind::gru>(row, states);
     case Kind::rnn:
       return step_units<Level, Kind::rnn>(row, states);
+    case Kind::rnn_relu:
+      return;  // by kernels of its own
   }
 }
 
@@ -109,6 +111,57 @@ inline void narrow_units(const Row<typename Level::Element>& row, const std::int
     const mve_pred16_t p = vctp16q(static_cast<std::uint32_t>(left));
     Level::store(to, level.of(vldrhq_z_s16(from, p)), p);
   }
+}
+
+// An LSTM's units, whose o · tanh c replaces their first sums.
+template <class Level>
+inline void cell_units(const PackedHeader& header, std::int16_t* sums, std::int16_t* kept) {
+  const Level level(header);
+  Eight of{sums, header.units, 0};
+  for (auto left = static_cast<std::int32_t>(of.units); left > 0; left -= 8, kept += 8, sums += 8) {
+    of.p = vctp16q(static_cast<std::uint32_t>(left));
+    int16x8_t c = vldrhq_z_s16(kept, of.p);
+    of.sums = sums;
+    vstrhq_p_s16(sums, lstm_units(level, of, c), of.p);
+    vstrhq_p_s16(kept, c, of.p);
+  }
+}
+
+// From `count` numbers to h in the vector and among the states.
+template <class Level>
+inline void finish_units(const Row<typename Level::Element>& row, const std::int16_t* from, std::uint32_t count,
+                         typename Level::Element* states) {
+  const Level level(row.header);
+  typename Level::Element* h_of_vector = row.vector + row.header.inputs;
+  for (auto left = static_cast<std::int32_t>(count); left > 0; left -= 8) {
+    const mve_pred16_t p = vctp16q(static_cast<std::uint32_t>(left));
+    const int16x8_t h = level.of(vldrhq_z_s16(from, p));
+    Level::store(h_of_vector, h, p);
+    Level::store(states, h, p);
+    from += 8;
+    h_of_vector += 8;
+    states += 8;
+  }
+}
+
+inline int16x8_t at_least_zero(int16x8_t x) { return vmaxq_s16(x, vdupq_n_s16(0)); }
+
+// Products of int16 with groups of eight rows of one block (kernel_mve_words.cc).
+struct WordGroups {
+  const std::int16_t* x;
+  std::uint32_t turns;  // length / 16
+  std::uint32_t rest;   // length % 16
+  const std::byte* record;
+  std::int16_t* out;
+  std::uint32_t count;  // of groups, at least one
+  std::uint32_t adds;   // to what `out` has: kAdds and its shift; 0: not
+};
+inline constexpr std::uint32_t kAdds = 256;  // beside what a shift by a register sees
+void run_word_groups(WordGroups* groups);
+inline void project_groups(const Block& block, std::uint32_t groups, const std::byte* record, const std::int16_t* from,
+                           std::int16_t* to) {
+  WordGroups all{from, block.length / 16, block.length % 16, record, to, groups, 0};
+  run_word_groups(&all);
 }
 
 inline void copy_bytes(void* to, const void* from, std::uint32_t bytes) {

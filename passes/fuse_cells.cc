@@ -141,14 +141,55 @@ struct Gate {
   std::vector<Bias> biases;
 };
 
-// Whether a product with concatenated columns is one product, or one with each of them. What is before a layer may be
-// concatenated (the two directions of another), and so may x and h.
-enum class Columns : std::uint8_t { together, apart };
+// Whether a product with concatenated columns is one product, one with each of them, or one with the first or last of
+// them and one with the others. What is before a layer may be concatenated (the two directions of another), and so may
+// x and h, and what x consists of.
+enum class Columns : std::uint8_t { together, apart, but_last, but_first };
+
+// The same concatenation without its first or last part, before it in the graph. What no cell needs is erased.
+class Shortened {
+ public:
+  explicit Shortened(ir::Graph& graph) : graph_(graph) {}
+  [[nodiscard]] bool is_empty() const { return made_.empty(); }
+  ir::Value* of(const ir::Node& cat, Columns without) {
+    ir::Value*& made = made_[{&cat, without}];
+    if (made != nullptr) return made;
+    std::vector<ir::Value*> parts = cat.tensors("tensors");
+    ir::TensorType type = cat.result()->type;
+    const auto left_out = without == Columns::but_last ? std::prev(parts.end()) : parts.begin();
+    type.shape.back() -= columns_of(*left_out);
+    parts.erase(left_out);
+    made = graph_
+               .add_node(cat.name, ops::nodes::aten_cat, {{"tensors", std::move(parts)}, {"dim", cat.integer("dim")}},
+                         {std::move(type)}, cat.location, cat.result()->producer)
+               ->result();
+    return made;
+  }
+
+ private:
+  ir::Graph& graph_;
+  std::map<std::pair<const ir::Node*, Columns>, ir::Value*> made_;
+};
+
+// The weight [outputs, inputs] of a product of matrices that all have it, transposed: what PyTorch makes of a linear
+// layer whose input is not contiguous, as after a convolution along time. Null if it is something else.
+const ir::Value* repeated_weight(const ir::Node& node) {
+  if (node.op != ops::nodes::aten_bmm || node.boolean("transposed") || node.number("scale") != 1) return nullptr;
+  const ir::Value* value = node.tensor("mat2");
+  if (const ir::Node* expand = maker(value, ops::nodes::aten_expand)) value = expand->tensor("self");
+  while (const ir::Node* view = maker(value, ops::nodes::aten_view)) value = view->tensor("self");
+  const ir::Node* permute = maker(value, ops::nodes::aten_permute);
+  if (permute == nullptr || permute->integers("dims") != std::vector<std::int64_t>{1, 0}) return nullptr;
+  const ir::Shape& shape = node.tensor("mat2")->type.shape;
+  if (value->type.shape != ir::Shape{shape.end() - 2, shape.end()}) return nullptr;
+  return permute->tensor("self");
+}
 
 // What `count` columns of rows of a value, from `first` on, are the sums of.
 class Sums {
  public:
-  Sums(std::int64_t batch, std::int64_t count, Columns columns) : batch_(batch), count_(count), columns_(columns) {}
+  Sums(std::int64_t batch, std::int64_t count, Columns columns, Shortened& shortened)
+      : batch_(batch), count_(count), columns_(columns), shortened_(shortened) {}
 
   [[nodiscard]] std::optional<Gate> of(ir::Value* value) const {
     Gate gate;
@@ -170,7 +211,15 @@ class Sums {
     }
     const ir::Node* node = at.of->producer;
     if (node == nullptr) return false;
-    if (node->op == ops::nodes::aten_linear) return add_linear(*node, at.first, first, gate);
+    if (node->op == ops::nodes::aten_linear) {
+      const ir::Value* bias = node->tensor("bias");
+      if (bias != nullptr && !is_float_constant(bias)) return false;
+      if (bias != nullptr) gate.biases.push_back({bias, first});
+      return add_product(node->tensor("input"), node->tensor("weight"), at.first, first, gate);
+    }
+    if (const ir::Value* weight = repeated_weight(*node)) {
+      return add_product(node->tensor("self"), weight, at.first, first, gate);
+    }
     if (node->op == ops::nodes::aten_add && node->number("alpha") == 1) {
       for (const char* name : {"self", "other"}) {
         ir::Value* operand = node->tensor(name);
@@ -187,26 +236,29 @@ class Sums {
     return takes_columns && add({self, at.first}, first + node->integer("start"), deeper - 1, gate);
   }
 
-  bool add_linear(const ir::Node& linear, std::int64_t row, std::int64_t first, Gate& gate) const {
-    const ir::Value* weight = linear.tensor("weight");
-    const ir::Value* bias = linear.tensor("bias");
+  bool add_product(ir::Value* of, const ir::Value* weight, std::int64_t row, std::int64_t first, Gate& gate) const {
     if (!is_float_constant(weight) || weight->type.rank() != 2) return false;
-    if (bias != nullptr) {
-      if (!is_float_constant(bias)) return false;
-      gate.biases.push_back({bias, first});
-    }
-    const Rows input = origin({linear.tensor("input"), row}, batch_);
-    const ir::Node* cat = columns_ == Columns::apart ? maker(input.of, ops::nodes::aten_cat) : nullptr;
+    const Rows input = origin({of, row}, batch_);
     std::int64_t column = 0;
-    for (ir::Value* part : joins_columns(cat) ? cat->tensors("tensors") : std::vector<ir::Value*>{input.of}) {
+    for (ir::Value* part : parts_of(input.of)) {
       gate.terms.push_back({origin({part, input.first}, batch_), weight, first, column, columns_of(part)});
       column += columns_of(part);
     }
     return true;
   }
 
+  [[nodiscard]] std::vector<ir::Value*> parts_of(ir::Value* input) const {
+    const ir::Node* cat = maker(input, ops::nodes::aten_cat);
+    if (columns_ == Columns::together || !joins_columns(cat)) return {input};
+    const std::vector<ir::Value*>& all = cat->tensors("tensors");
+    if (columns_ == Columns::apart || all.size() < 3) return all;
+    ir::Value* others = shortened_.of(*cat, columns_);
+    return columns_ == Columns::but_last ? std::vector{others, all.back()} : std::vector{all.front(), others};
+  }
+
   std::int64_t batch_, count_;
   Columns columns_;
+  Shortened& shortened_;
 };
 
 // Products of constants with x and with h, and what is added.
@@ -220,7 +272,7 @@ bool same_weights(const std::optional<Term>& a, const std::optional<Term>& b) {
   return !a || (a->weight == b->weight && a->row == b->row && a->column == b->column && a->columns == b->columns);
 }
 
-enum class Kind : std::uint8_t { lstm, gru, rnn };
+enum class Kind : std::uint8_t { lstm, gru, rnn_tanh, rnn_relu };
 
 // One step of one layer.
 struct Cell {
@@ -228,19 +280,24 @@ struct Cell {
   ir::Node *h = nullptr, *c = nullptr;  // that compute the new states
   Rows x, old_h;
   ir::Value* old_c = nullptr;
-  std::int64_t batch = 0, units = 0;
+  std::int64_t batch = 0, units = 0, outputs = 0;  // outputs: elements of h, fewer than units after a projection
+  const ir::Value* projection = nullptr;           // its weights
   std::vector<Part> gates;  // in PyTorch's order: i f g o; r z n and what r multiplies; an RNN's only one
 
   [[nodiscard]] bool is_lstm() const { return kind == Kind::lstm; }
+  [[nodiscard]] bool is_rnn() const { return kind == Kind::rnn_tanh || kind == Kind::rnn_relu; }
   [[nodiscard]] bool has_weights_of(const Cell& other) const {
-    return kind == other.kind && units == other.units && batch == other.batch &&
+    return kind == other.kind && units == other.units && batch == other.batch && projection == other.projection &&
            std::ranges::equal(gates, other.gates, [](const Part& a, const Part& b) {
              return same_weights(a.x, b.x) && same_weights(a.h, b.h) && a.biases == b.biases;
            });
   }
 };
 
-const char* name_of(Kind kind) { return kind == Kind::lstm ? "lstm" : kind == Kind::gru ? "gru" : "rnn_tanh"; }
+const char* name_of(Kind kind) {
+  constexpr const char* kNames[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 // The two operands of a node that has them, in both orders.
 std::vector<std::array<ir::Value*, 2>> both_ways(const ir::Node* node) {
@@ -277,19 +334,21 @@ bool is_one(const ir::Value* value) {
 
 class Finder {
  public:
-  explicit Finder(ir::Graph& graph) : graph_(graph) {
+  explicit Finder(ir::Graph& graph) : graph_(graph), shortened_(graph) {
     for (const ir::Update& update : graph.updates()) kept_.emplace(update.state, update.value);
     for (const ir::Node& node : graph.nodes()) {
       if (node.op == ops::nodes::aten_linear) note_product(node);
     }
   }
 
+  [[nodiscard]] bool has_shortened() const { return !shortened_.is_empty(); }
   std::vector<Cell> cells() {
     for (ir::Node* node : graph_.snapshot()) {
       std::optional<Cell> cell;
       if (node->op == ops::nodes::aten_mul) cell = lstm(*node);
       if (node->op == ops::nodes::aten_add) cell = gru(*node);
-      if (node->op == ops::nodes::aten_tanh) cell = rnn(*node);
+      if (node->op == ops::nodes::aten_tanh) cell = rnn(*node, Kind::rnn_tanh);
+      if (is_relu(*node)) cell = rnn(*node, Kind::rnn_relu);
       if (!cell) continue;
       made_.emplace(cell->h->result(), Made{cell->kind, *cell->gates[cell->kind == Kind::gru ? 3 : 0].h});
       cells_.push_back(std::move(*cell));
@@ -317,11 +376,40 @@ class Finder {
             cell.old_c = past_views(old_c);
             if (rows_of(cell.old_c) != cell.batch || columns_of(cell.old_c) != cell.units) continue;
             if (take(cell, {i, f, g, o})) return cell;
+            const ir::Node* linear = projection_of(h);
+            if (linear == nullptr) continue;
+            cell.projection = linear->tensor("weight");
+            cell.outputs = columns_of(linear->result());
+            cell.h = linear->result()->producer;
+            if (take(cell, {i, f, g, o})) return cell;
           }
         }
       }
     }
     return std::nullopt;
+  }
+
+  // What takes o · tanh(c) to h, if it is projected, and nothing else reads it.
+  [[nodiscard]] const ir::Node* projection_of(const ir::Node& made) const {
+    const ir::Value* value = made.result();
+    for (;;) {
+      const std::vector<ir::Node*> users = graph_.users(value);
+      if (users.size() != 1 || graph_.is_kept(value)) return nullptr;
+      const ir::Node* user = users.front();
+      if (user->op == ops::nodes::aten_view && columns_of(user->result()) == columns_of(value)) {
+        value = user->result();
+        continue;
+      }
+      const bool is_projection = user->op == ops::nodes::aten_linear && user->tensor("input") == value &&
+                                 !user->has("bias") && is_float_constant(user->tensor("weight")) &&
+                                 columns_of(user->result()) <= columns_of(value);
+      return is_projection ? user : nullptr;
+    }
+  }
+
+  static bool is_relu(const ir::Node& node) {
+    if (node.op != ops::nodes::aten_clamp || !node.has("min") || node.has("max")) return false;
+    return node.number("min") == 0;
   }
 
   // h = (1 − z) · n + z · h', or n + z · (h' − n)
@@ -362,9 +450,9 @@ class Finder {
     return std::nullopt;
   }
 
-  // h = tanh(sum)
-  std::optional<Cell> rnn(ir::Node& h) {
-    Cell cell = cell_of(h, Kind::rnn);
+  // h = tanh(sum) or relu(sum)
+  std::optional<Cell> rnn(ir::Node& h, Kind kind) {
+    Cell cell = cell_of(h, kind);
     return take(cell, {h.tensor("self")}) ? std::optional(cell) : std::nullopt;
   }
 
@@ -372,14 +460,15 @@ class Finder {
     Cell cell;
     cell.kind = kind;
     cell.h = &h;
-    cell.units = columns_of(h.result());
+    cell.units = cell.outputs = columns_of(h.result());
     cell.batch = rows_of(h.result());
     return cell;
   }
 
   // Whether the gates are sums of one x and one h: they are filled in then.
-  bool take(Cell& cell, const std::vector<ir::Value*>& values) const {
-    return std::ranges::any_of(std::array{Columns::together, Columns::apart}, [&](Columns columns) {
+  bool take(Cell& cell, const std::vector<ir::Value*>& values) {
+    constexpr std::array kAll = {Columns::together, Columns::apart, Columns::but_last, Columns::but_first};
+    return std::ranges::any_of(kAll, [&](Columns columns) {
       Cell taken = cell;
       const bool fits = take(taken, values, columns);
       if (fits) cell = std::move(taken);
@@ -387,10 +476,10 @@ class Finder {
     });
   }
 
-  bool take(Cell& cell, const std::vector<ir::Value*>& values, Columns columns) const {
+  bool take(Cell& cell, const std::vector<ir::Value*>& values, Columns columns) {
     std::vector<Gate> gates;
     for (ir::Value* value : values) {
-      std::optional<Gate> gate = Sums(cell.batch, cell.units, columns).of(value);
+      std::optional<Gate> gate = Sums(cell.batch, cell.units, columns, shortened_).of(value);
       if (!gate) return false;
       gates.push_back(std::move(*gate));
     }
@@ -415,9 +504,7 @@ class Finder {
       if (cell.gates[k].x.has_value() != (!is_candidate || k == 2)) return false;
       if (cell.gates[k].h.has_value() != (!is_candidate || k == 3)) return false;
     }
-    if (cell.gates[0].h->columns != cell.units || !ops::recurrent::fits(columns_of(cell.x.of), cell.units))
-      return false;
-    return cell.is_lstm() || is_made(cell.old_h.of, cell.kind) || ops::recurrent::is_bounded(*cell.old_h.of);
+    return cell.gates[0].h->columns == cell.outputs && ops::recurrent::fits(columns_of(cell.x.of), cell.units);
   }
 
   [[nodiscard]] bool is_made(const ir::Value* h, Kind by) const {
@@ -431,7 +518,7 @@ class Finder {
     if (gate.terms.size() != 2) return std::nullopt;
     const auto first_that = [&](auto is_it) -> std::optional<Rows> {
       for (const Term& term : gate.terms) {
-        if (term.columns == cell.units && is_it(term)) return term.rows;
+        if (term.columns == cell.outputs && is_it(term)) return term.rows;
       }
       return std::nullopt;
     };
@@ -444,10 +531,13 @@ class Finder {
     };
     if (auto found = first_that(goes_on)) return found;
     if (auto found = first_that([&](const Term& term) { return becomes_h(cell, term.rows); })) return found;
-    const auto is_begun = [&](const Term& term) { return is_made(term.rows.of, cell.kind) || is_zero(term.rows.of); };
+    // A relu of a relu may be any layer.
+    const auto is_begun = [&](const Term& term) {
+      return (cell.kind != Kind::rnn_relu && is_made(term.rows.of, cell.kind)) || is_zero(term.rows.of);
+    };
     if (auto found = first_that(is_begun)) return found;
     // What the caller passes back, or another layer computes: not x, if x has other columns.
-    const bool is_only = std::ranges::count(gate.terms, cell.units, &Term::columns) == 1;
+    const bool is_only = std::ranges::count(gate.terms, cell.outputs, &Term::columns) == 1;
     if (!cell.is_lstm() || !is_only) return std::nullopt;  // a tanh of two sums alone may be anything
     return first_that([](const Term&) { return true; });
   }
@@ -480,6 +570,7 @@ class Finder {
   };
 
   ir::Graph& graph_;
+  Shortened shortened_;
   std::vector<Cell> cells_;
   std::map<const ir::Value*, Made> made_;        // h of the cells so far
   std::map<const ir::Value*, ir::Value*> kept_;  // what states become
@@ -505,8 +596,8 @@ class Fusion {
         chain.push_back(next->second);
       }
       fused.insert(chain.begin(), chain.end());
-      // The tanh of a linear layer, if nothing came before and nothing comes after.
-      const bool is_alone = cell.kind == Kind::rnn && chain.size() == 1 && is_zero(cell.old_h.of);
+      // The tanh (or relu) of a linear layer, if nothing came before and nothing comes after.
+      const bool is_alone = cell.is_rnn() && chain.size() == 1 && is_zero(cell.old_h.of);
       if (!is_alone) fuse(chain);
     }
   }
@@ -551,27 +642,33 @@ class Fusion {
     before_ = first.is_lstm() ? first.c : first.h;
     name_ = last.h->name;
     const auto steps = static_cast<std::int64_t>(chain.size());
-    const std::int64_t units = first.units, batch = first.batch;
-    const ir::TensorType state = ir::float_type({batch, units});
-    const auto given = [&](ir::Value* value) {
-      return is_zero(origin({value, 0}, batch).of) ? ir::Argument() : ir::Argument(view(value, state.shape));
+    const std::int64_t units = first.units, batch = first.batch, outputs = first.outputs;
+    const auto given = [&](ir::Value* value, std::int64_t columns) {
+      const bool is_none = is_zero(origin({value, 0}, batch).of);
+      return is_none ? ir::Argument() : ir::Argument(view(value, {batch, columns}));
     };
     const Rows x = now(first.x), last_x = now(last.x);
     const bool backwards = last_x.first < x.first;
     const std::int64_t from = std::min(x.first, last_x.first);
     const auto [b_ih, b_hh] = biases(first);
-    const ir::Node* layer =
-        graph_.add_node(name_, ops::nodes::aten_recurrent,
-                        {{"input", view(rows({x.of, from}, steps * batch), {steps, batch, columns_of(x.of)})},
-                         {"h", given(rows(now(first.old_h), batch))},
-                         {"c", first.is_lstm() ? given(now(first.old_c)) : ir::Argument()},
-                         {"w_ih", weights(first, "_w_ih", &Part::x)},
-                         {"w_hh", weights(first, "_w_hh", &Part::h)},
-                         {"b_ih", b_ih},
-                         {"b_hh", b_hh},
-                         {"kind", std::string(name_of(first.kind))},
-                         {"backwards", backwards}},
-                        {ir::float_type({steps, batch, units}), state}, last.h->location, before_);
+    std::vector<ir::NamedArgument> arguments = {
+        {"input", view(rows({x.of, from}, steps * batch), {steps, batch, columns_of(x.of)})},
+        {"h", given(rows(now(first.old_h), batch), outputs)},
+        {"c", first.is_lstm() ? given(now(first.old_c), units) : ir::Argument()},
+        {"w_ih", weights(first, "_w_ih", &Part::x)},
+        {"w_hh", weights(first, "_w_hh", &Part::h)},
+        {"b_ih", b_ih},
+        {"b_hh", b_hh},
+        {"kind", std::string(name_of(first.kind))},
+        {"backwards", backwards}};
+    if (first.projection != nullptr) {
+      const auto weights = first.projection->data.as<float>();
+      arguments.push_back({"w_hr", constant("_w_hr", {outputs, units}, {weights.begin(), weights.end()})});
+    }
+    std::vector<ir::TensorType> results = {ir::float_type({steps, batch, outputs})};
+    if (first.kind != Kind::rnn_relu) results.push_back(ir::float_type({batch, units}));
+    const ir::Node* layer = graph_.add_node(name_, ops::nodes::aten_recurrent, std::move(arguments), std::move(results),
+                                            last.h->location, before_);
     for (const Cell* cell : chain) {
       const ir::Value* h = cell->h->result();
       const Rows made{layer->results[0], now(cell->x).first - from};
@@ -755,8 +852,12 @@ void join_rows(ir::Graph& graph) {
 }  // namespace
 
 void fuse_cells(ir::Graph& graph) {
-  std::vector<Cell> cells = Finder(graph).cells();
-  if (cells.empty()) return;
+  Finder finder(graph);
+  std::vector<Cell> cells = finder.cells();
+  if (cells.empty()) {
+    if (finder.has_shortened()) graph.erase_unused();
+    return;
+  }
   Fusion(graph, std::move(cells)).run();
   join_rows(graph);
 }

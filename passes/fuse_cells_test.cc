@@ -172,6 +172,45 @@ TEST(FuseCells, FindsAnLstmOfOneLinearLayerOverBoth) {
   EXPECT_EQ(found.others, 0U);
 }
 
+// What x consists of and h, h first or last.
+TEST(FuseCells, FindsAnLstmOfOneLinearLayerOverSeveral) {
+  for (const bool h_last : {false, true}) {
+    Text t;
+    const std::string x = t.input(1), y = t.state("y", "input"), h = t.state("h"), c = t.state("c");
+    const std::string w = t.constant(4 * kUnits, kInputs + 2 * kUnits), b = t.constant(4 * kUnits);
+    const std::vector<std::string> parts = h_last ? std::vector{x, y, h} : std::vector{h, x, y};
+    const State next = lstm(t, t.linear(t.cat(parts, 1, kInputs + 2 * kUnits, 1), w, b, 4 * kUnits), c);
+    t.line("update %h = " + next.h + "\nupdate %c = " + next.c + "\noutput " + next.h);
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, std::vector<std::int64_t>{1});
+    EXPECT_EQ(found.others, 1U);  // the concatenation of x and y
+  }
+}
+
+// h is what a linear layer makes of o · tanh c: one with fewer elements, alone, without a bias.
+TEST(FuseCells, FindsAnLstmWithAProjection) {
+  constexpr int kSteps = 3, kLess = 1;
+  for (const bool has_bias : {false, true}) {
+    Text t;
+    const std::string x = t.input(kSteps), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kLess);
+    const std::string projection = t.constant(kLess, kUnits), bias = has_bias ? t.constant(kLess) : "none";
+    t.line("const %begin : f32[1,1] = [0.0]");
+    State state{"%begin", t.state("c", "const")};
+    const std::string from_x = t.linear(x, w, "none", 4 * kUnits, kSteps);
+    std::vector<std::string> all;
+    for (int k = 0; k < kSteps; ++k) {
+      const std::string from_h = t.linear(state.h, u, "none", 4 * kUnits);
+      state = lstm(t, t.add(from_h, t.row(from_x, k, 4 * kUnits), 4 * kUnits), state.c);
+      state.h = t.linear(state.h, projection, bias, kLess);
+      all.push_back(state.h);
+    }
+    t.line("output " + t.cat(all, 0, kLess, kSteps) + "\noutput " + state.c);
+    const Fused found = fused(t);
+    EXPECT_EQ(found.steps, has_bias ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{kSteps});
+    if (!has_bias) EXPECT_EQ(found.others, 0U);
+  }
+}
+
 // As PyTorch decomposes a layer: the inputs of all steps in one product, the first step from zeros.
 std::string unrolled_lstm(Text& t, const std::string& x, int steps, bool backwards, int inputs = kInputs) {
   const std::string w = t.constant(4 * kUnits, inputs), u = t.constant(4 * kUnits, kUnits), b = t.constant(4 * kUnits);
@@ -197,6 +236,33 @@ TEST(FuseCells, StepsThroughASequenceAreOneLayer) {
     EXPECT_EQ(found.backwards, std::vector<bool>{backwards});
     EXPECT_EQ(found.others, 0U);
   }
+}
+
+// As PyTorch decomposes a layer whose input is not contiguous: a product of each step with the same matrix.
+TEST(FuseCells, TheWeightsOfAllStepsMayBeRepeated) {
+  constexpr int kSteps = 3;
+  Text t;
+  const std::string x = t.input(kSteps), w = t.constant(4 * kUnits, kInputs), u = t.constant(4 * kUnits, kUnits);
+  const std::string b = t.constant(4 * kUnits);
+  t.line("node \"t\" \"\" \"\"\n  %t : f32[3,8] = aten.permute(self=" + w + ", dims=[1, 0])");
+  t.line("node \"v\" \"\" \"\"\n  %v : f32[1,3,8] = aten.view(self=%t, size=[1, 3, 8])");
+  t.line("node \"e\" \"\" \"\"\n  %e : f32[3,3,8] = aten.expand(self=%v, size=[3, 3, 8])");
+  t.line("node \"r\" \"\" \"\"\n  %r : f32[3,1,3] = aten.view(self=" + x + ", size=[3, 1, 3])");
+  t.line("node \"p\" \"\" \"\"\n  %p : f32[3,1,8] = aten.bmm(self=%r, mat2=%e, transposed=false, scale=1.0)");
+  t.line("node \"s\" \"\" \"\"\n  %s : f32[3,1,8] = aten.add(self=%p, other=" + b + ", alpha=1.0)");
+  State state{t.state("h", "const"), t.state("c", "const")};
+  for (int k = 0; k < kSteps; ++k) {
+    t.line(
+        fmt::format("node \"q{0}\" \"\" \"\"\n  %q{0} : f32[1,1,8] = aten.slice(self=%s, dim=0, start={0}, end={1}, "
+                    "step=1)\nnode \"z{0}\" \"\" \"\"\n  %z{0} : f32[1,8] = aten.view(self=%q{0}, size=[1, 8])",
+                    k, k + 1));
+    const std::string from_h = t.linear(state.h, u, "none", 4 * kUnits);
+    state = lstm(t, t.add(from_h, fmt::format("%z{}", k), 4 * kUnits), state.c);
+  }
+  t.line("output " + state.h);
+  const Fused found = fused(t);
+  EXPECT_EQ(found.steps, std::vector<std::int64_t>{kSteps});
+  EXPECT_EQ(found.others, 0U);
 }
 
 TEST(FuseCells, LayersReadTheLayersBeforeThem) {
@@ -394,13 +460,39 @@ TEST(FuseCells, FindsAnRnnThatKeepsItsState) {
   }
 }
 
-TEST(FuseCells, LeavesAnHThatMayLeaveItsRange) {
+// A relu is in every network: only what is multiplied by the same weights again, or kept, is an h.
+TEST(FuseCells, FindsAnRnnWithReluButNoOtherLayers) {
+  const auto relu = [](Text& t, const std::string& sum) {
+    return t.node(kUnits, fmt::format("clamp(self={}, min=0.0, max=none)", sum));
+  };
+  for (const bool keeps : {true, false}) {
+    Text t;
+    const std::string x = t.input(1), w = t.constant(kUnits, kInputs), u = t.constant(kUnits, kUnits);
+    const std::string b = t.constant(kUnits), h = t.state("h");
+    const std::string next = relu(t, t.add(t.linear(x, w, b, kUnits), t.linear(h, u, "none", kUnits)));
+    t.line("update %h = " + (keeps ? next : t.sigmoid(next)) + "\noutput " + next);
+    EXPECT_EQ(fused(t).steps.size(), keeps ? 1U : 0U);
+  }
+  for (const bool again : {true, false}) {
+    Text t;
+    const std::string x = t.input(3), w = t.constant(kUnits, kInputs), u = t.constant(kUnits, kUnits);
+    std::string h = t.state("h", "input");  // of any range
+    for (int k = 0; k < 3; ++k) {
+      const std::string from_x = t.linear(t.row(x, k, kInputs), w, "none", kUnits);
+      h = relu(t, t.add(from_x, t.linear(h, again ? u : t.constant(kUnits, kUnits), "none", kUnits)));
+    }
+    t.line("output " + h);
+    EXPECT_EQ(fused(t).steps, again ? std::vector<std::int64_t>{3} : std::vector<std::int64_t>{});
+  }
+}
+
+TEST(FuseCells, AGruMayBeginWithAnything) {
   Text t;
   const std::string x = t.input(1), w = t.constant(3 * kUnits, kInputs), u = t.constant(3 * kUnits, kUnits);
   const std::string one = t.one(), y = t.state("y", "input"), h = t.add(y, y);
   t.line("output " +
          gru(t, t.linear(x, w, "none", 3 * kUnits), t.linear(h, u, "none", 3 * kUnits), h, one, Blend::product));
-  EXPECT_TRUE(fused(t).steps.empty());
+  EXPECT_EQ(fused(t).steps, std::vector<std::int64_t>{1});
 }
 
 // Reset before the product with the weights, as in the first paper: another function.

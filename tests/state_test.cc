@@ -172,8 +172,15 @@ TEST_F(StateCommands, RecurrentLayersAndCellsAreOneOperatorEach) {
   struct {
     const char* name;
     int layers;
-  } table[] = {{"cells", 3}, {"lstm", 1}, {"lstm_window", 4}, {"gru_window", 4}, {"recurrent_mixed", 3}};
-  for (const auto& [name, layers] : table) {
+    std::string form = "";
+  } table[] = {{"cells", 3},
+               {"lstm", 1},
+               {"lstm_window", 4},
+               {"gru_window", 4},
+               {"recurrent_mixed", 3},
+               {"lstm_projected", 1, "_projected"},
+               {"rnn_window", 1, "_relu"}};
+  for (const auto& [name, layers, form] : table) {
     for (const bool in_int8 : {false, true}) {
       SCOPED_TRACE(name + std::string(in_int8 ? " in int8" : " in float"));
       Arguments more = {"--target", "cortex-m4"};
@@ -181,7 +188,7 @@ TEST_F(StateCommands, RecurrentLayersAndCellsAreOneOperatorEach) {
       if (in_int8) more.insert(more.end(), {"--sequence", "--calibrate", data});
       compile(name, more);
       const nlohmann::json operators = json_.at("operators"), buffer_bytes = json_.at("buffer_bytes");
-      const char* const expected = in_int8 ? "cormorant::recurrent.dsp_pairs" : "cormorant::recurrent.float";
+      const std::string expected = (in_int8 ? "cormorant::recurrent.dsp_pairs" : "cormorant::recurrent.float") + form;
       EXPECT_EQ(operators.value(expected, 0), layers) << operators.dump(1);
       if (in_int8) {
         EXPECT_TRUE(json_.at("float_operators").empty());

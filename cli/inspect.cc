@@ -363,7 +363,7 @@ auto with_names_of(const std::string& file, F f) {
   try {
     return f();
   } catch (const nlohmann::json::exception&) {
-    throw InputError({"it does not have what compile writes into such a file", "compile the model again, or delete it",
+    throw InputError({"it is damaged, or was not written by cormorant compile", "compile the model again, or delete it",
                       names_file(file)});
   }
 }
@@ -456,7 +456,8 @@ void run(const InspectFlags& flags) {
   if (!explanation.is_null()) with_names_of(file, [&] { print_explanation(explanation); });
   if (kind == FileKind::model) return;
   if (json.contains("test_cases")) {
-    fmt::print("bundle       {} test case(s) for method {}\n", json["test_cases"].get<int>(),
+    const int count = json["test_cases"].get<int>();
+    fmt::print("bundle       {} test case{} for method {}\n", count, count == 1 ? "" : "s",
                json["tested_method"].get<std::string>());
   }
   print_program(json, flags.explain);

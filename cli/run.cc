@@ -149,8 +149,8 @@ std::vector<std::string> files_of(const char* option, const std::vector<std::str
     if (equals == std::string::npos || name.find('/') != std::string::npos || std::filesystem::exists(text)) {
       unnamed.push_back(text);
     } else if (name.empty() || at == names.end()) {
-      throw UsageError(fmt::format("{} {}: {} has no such name{}\n  the names are {}", option, text, program,
-                                   did_you_mean(name, names), fmt::join(names, ", ")));
+      throw UsageError(fmt::format("{} {}: {} has no {} of that name{}\n  the names are {}", option, text, program,
+                                   option + 2, did_you_mean(name, names), fmt::join(names, ", ")));
     } else {
       std::string& file = files[static_cast<std::size_t>(at - names.begin())];
       if (!file.empty()) throw UsageError(fmt::format("{} names {} twice", option, name));
@@ -161,8 +161,8 @@ std::vector<std::string> files_of(const char* option, const std::vector<std::str
   for (std::string& text : unnamed) {
     next = std::find(next, files.end(), "");
     if (next == files.end()) {
-      throw UsageError(
-          fmt::format("{} has {} {}(s)\n  give at most as many {}", program, tensors.size(), option + 2, option));
+      throw UsageError(fmt::format("{} has {} {}{}, fewer than there are files after {}\n  give at most one for each",
+                                   program, tensors.size(), option + 2, tensors.size() == 1 ? "" : "s", option));
     }
     *next++ = std::move(text);
   }
@@ -189,7 +189,7 @@ std::vector<Arrays> read_inputs(const RunFlags& flags, const ProgramFile& progra
     is_first = false;
     if (steps.size() != samples.size() || steps.empty()) {
       throw InputError(
-          {fmt::format("the sequence has {} steps, the first input's has {}", steps.size(), samples.size()),
+          {fmt::format("the sequence has {} steps, but that of the first input has {}", steps.size(), samples.size()),
            "give sequences of the same length, with at least one step", path});
     }
     for (Arrays& sample : samples) {

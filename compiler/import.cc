@@ -218,10 +218,10 @@ class ProgramImport {
     const bool is_of_pytorch = target.starts_with("aten.") || target.starts_with("prims.");
     std::string problem = is_of_pytorch ? "PyTorch's operator " + target + " is not supported"
                                         : target + " is not an operator of PyTorch but one of a library or the model";
-    if (unknown.size() > 1) problem += fmt::format(" (all that are unknown: {})", fmt::join(unknown, ", "));
+    if (unknown.size() > 1) problem += fmt::format(" (all unsupported operators: {})", fmt::join(unknown, ", "));
     fail(pt2::diagnose(*first, problem,
-                       is_of_pytorch ? "let PyTorch express it by others: save torch.export.export(…)"
-                                       ".run_decompositions(), or write it otherwise in the model; "
+                       is_of_pytorch ? "let PyTorch express it in terms of others: save torch.export.export(…)"
+                                       ".run_decompositions(), or write it differently in the model; "
                                        "docs/adding-an-operator.md says how to add one"
                                      : "write it with PyTorch's own operators before the export"));
   }
@@ -558,8 +558,8 @@ class ProgramImport {
       return;
     }
     notes_.push_back(fmt::format(
-        "forward() changes its input '{}' from other inputs: it is no input of the program but state, which "
-        "begins at zero and is kept from one execution to the next",
+        "forward() changes its input '{}' from other inputs: in the program it is not an input but state, which "
+        "is initially zero and kept from one execution to the next",
         name));
     ir::Value* from = *input;
     ir::Value* state = graph_.add_state(

@@ -83,7 +83,7 @@ bool contradict(const LayerSettings& a, const LayerSettings& b) {
 void require_no_contradiction(const std::vector<LayerSettings>& all, const LayerSettings& later) {
   for (const LayerSettings& earlier : all) {
     if (earlier.path != later.path || !contradict(earlier, later)) continue;
-    throw InputError({fmt::format("this contradicts {}, which is about {}, too", earlier.where, later.path),
+    throw InputError({fmt::format("this contradicts {}, which also sets {}", earlier.where, later.path),
                       "remove one of the two lines", later.where});
   }
 }
@@ -135,7 +135,7 @@ std::vector<LayerSettings> parse_layer_settings(std::string_view text, const std
       one.where = settings.where;
       parse_setting(word, one);
       if (contradict(settings, one)) {
-        throw InputError({fmt::format("'{}' contradicts what is before it", word),
+        throw InputError({fmt::format("'{}' contradicts a setting before it", word),
                           fmt::format("give {} only one of the two", settings.path), settings.where});
       }
       parse_setting(word, settings);

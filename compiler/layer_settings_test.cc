@@ -63,13 +63,13 @@ TEST(LayerSettings, MistakesAreToldWithFileAndLine) {
 
 TEST(LayerSettings, ContradictionsAreTold) {
   const auto parse = [](const char* text) { return complaint([&] { (void)parse_layer_settings(text, "l.txt"); }); };
-  EXPECT_EQ(parse("a 8w16a 4w8a"), "l.txt:1: '4w8a' contradicts what is before it\n  give a only one of the two");
+  EXPECT_EQ(parse("a 8w16a 4w8a"), "l.txt:1: '4w8a' contradicts a setting before it\n  give a only one of the two");
   for (const char* line : {"a float 8w8a", "a 8w16a float", "a float int8", "a observer=kl observer=mse",
                            "a range=0..1 range=0..2", "a range=0..1 observer=kl"}) {
     EXPECT_EQ(parse(line).find("l.txt:1: '"), 0U) << line;
   }
   EXPECT_EQ(parse("a 8w16a\nb 4w8a\na 4w8a\n"),
-            "l.txt:3: this contradicts l.txt:1, which is about a, too\n  remove one of the two lines");
+            "l.txt:3: this contradicts l.txt:1, which also sets a\n  remove one of the two lines");
   // The same again, more about the same, and an exception from a pattern do not.
   EXPECT_EQ(parse("a 8w16a\na 8w16a\na observer=kl int8\n* 4w8a\na.b float\n"), "none");
 }

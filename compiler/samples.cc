@@ -33,7 +33,7 @@ const npy::Array& array_for(const npy::DataSet& data, const ir::Graph& graph, co
   for (const auto& [name, array] : data.arrays) names.push_back(name);
   throw InputError(
       {fmt::format("no array for the model's input '{}'; the file has {}", input.name, fmt::join(names, ", ")),
-       "name each array as the model's input (x is accepted for a single input)", data.path});
+       "name each array like the model's input (x is accepted for a single input)", data.path});
 }
 
 // A sample is the input's shape, with or without its leading batch axis of 1.

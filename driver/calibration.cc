@@ -89,8 +89,8 @@ void warn_of_indices(const ir::Graph& graph, const ir::Value* input, const Calib
   const auto [table, rows] = indexed_by(graph, input);
   if (table == nullptr || (seen.min >= 0 && seen.max < static_cast<double>(rows))) return;
   warnings.push_back(fmt::format(
-      "calibration data for '{}' ranges from {:g} to {:g}, but '{}' has {} rows: PyTorch refuses an index beyond them, "
-      "a program reads the nearest row. Was the data made with the model's own vocabulary?",
+      "calibration data for '{}' ranges from {:g} to {:g}, but '{}' has {} rows: PyTorch refuses an index beyond "
+      "them, whereas a program reads the nearest row. Was the data made with the model's own vocabulary?",
       seen.name, seen.min, seen.max, table->name, rows));
 }
 

@@ -109,7 +109,7 @@ std::string find_model(const std::string& name) {
   if (kElsewhere.find(" " + name + " ") != std::string_view::npos) {
     throw UsageError(
         fmt::format("'{}' is a model of ExecuTorch's examples, which is not in torchvision: there is nothing here to "
-                    "export it from\n  export it where ExecuTorch is (torch.export.save), and give the .pt2",
+                    "export it from\n  export it where ExecuTorch is installed (torch.export.save), and give the .pt2",
                     name));
   }
   std::ranges::sort(models);

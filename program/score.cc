@@ -340,7 +340,7 @@ void require_same_outputs(const Outputs& outputs, const Outputs& reference, cons
     return all;
   };
   if (counts(outputs) == counts(reference)) return;
-  throw InputError({"its outputs have different sizes than the program's",
+  throw InputError({"its outputs differ in size from the program's",
                     "give the model that the program was compiled from", float_model});
 }
 

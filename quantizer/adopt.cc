@@ -165,7 +165,7 @@ class Adoption {
     const Rule rule = op->quantize(node);
     if (const auto* reject = std::get_if<Rule::Reject>(&rule.output)) return reject->reason;
     if (params.per_channel() || (params.dtype != DType::i8 && params.dtype != DType::i16)) {
-      return "its operand has other integers than int8 and int16 with one scale";
+      return "its operand is neither int8 nor int16 with a single scale";
     }
     const auto precision = params.dtype == DType::i16 ? ops::Precision::w8a16 : ops::Precision::w8a8;
     if (std::ranges::find(rule.precisions, precision) == rule.precisions.end()) {
@@ -262,7 +262,7 @@ class Adoption {
           return "the model does not quantize its " + argument.name;
         }
         if (weight != nullptr && !weight->is_bias && !has_channels_along(integers_of(value), weight->axis)) {
-          return "the model quantizes its " + argument.name + " along another dimension than that of its results";
+          return "the model quantizes its " + argument.name + " along a different dimension than its results";
         }
         any = any || weight == nullptr;
       }

@@ -126,7 +126,7 @@ node "fc" "blocks.fc" "m.py:7"
 )" + quantize("yq", "fc", "[1,1]", "1.0", "7") +
                                  dequantize("yd", "yq", "[1,1]", "1.0", "7") + "output %yd\n");
   ASSERT_EQ(result.left.size(), 1U);
-  EXPECT_EQ(result.left[0].reason, "the model quantizes its weight along another dimension than that of its results");
+  EXPECT_EQ(result.left[0].reason, "the model quantizes its weight along a different dimension than its results");
 }
 
 // Quantizers leave slopes in float. Each is the last level of a scale of its own, so nothing is rounded.

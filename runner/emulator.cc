@@ -173,7 +173,7 @@ EmulationResult emulate(const EmulationRequest& request, const Elf& elf) {
     if (process.status == kExceptionStatus && line.starts_with("exception ")) throw BoardFault(explain(line, elf));
   }
   if (process.signal != 0) {
-    throw BoardFault(fmt::format("the emulator was ended by signal {}{}: {}", process.signal,
+    throw BoardFault(fmt::format("the emulator was terminated by signal {}{}: {}", process.signal,
                                  process.signal == SIGABRT ? ", which happens when the guest locks up" : "",
                                  fmt::join(result.console, "\n  ")));
   }

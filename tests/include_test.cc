@@ -322,8 +322,8 @@ std::string loads_in(const std::string& header) {
   return loads;
 }
 
-// A failed check does not return: what it guards is only to be had from Call, which looks at all checks before. A load
-// takes a tensor's address for its plan, but reads nothing through it.
+// A failed check does not end the function: what it guards comes only from Call, which looks at all checks before. A
+// load takes a tensor's address for its plan, but reads nothing through it.
 TEST(Loading, ReadsConstantsOnlyAfterTheirChecks) {
   const struct {
     const char* what;

@@ -188,7 +188,9 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file) {
   if (text.size() < begin) fail(file, "the file ends inside the header", "it is truncated: copy or write it again");
   std::size_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= byte_at(8 + i) << (8 * i);
-  if (length > kMostHeaderBytes) fail(file, fmt::format("the header claims to be {} bytes long", length), "");
+  if (length > kMostHeaderBytes) {
+    fail(file, fmt::format("the header claims to be {} bytes long", length), "write the file again with numpy.save");
+  }
   if (text.size() - begin < length) {
     fail(file, "the file ends inside the header", "it is truncated: copy or write it again");
   }

@@ -196,7 +196,7 @@ void write_npz(const std::string& path, const NamedArrays& arrays) {
   if (zip_close(closing) != 0) {
     archive.reset(closing);
     throw InputError({.problem = fmt::format("the file cannot be written: {}", zip_strerror(archive.get())),
-                      .advice = "check folder and free space",
+                      .advice = "check that the folder exists and that its disk has free space",
                       .file = path});
   }
 }

@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     ir::Graph graph = compiler::import_text({reinterpret_cast<const char*>(data) + 1, size - 1}, "fuzz.txt", blob);
     static_cast<void>(compiler::compile(graph, compiler::options_of(compiler::some_way(data[0]))));
-  } catch (const InputError&) {  // the expected answer to most inputs
-  } catch (const std::bad_alloc&) {
+  } catch (const InputError&) {      // the expected answer to most inputs
+  } catch (const std::bad_alloc&) {  // expected of sizes that no machine has
   }
   return 0;
 }

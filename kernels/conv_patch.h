@@ -121,7 +121,7 @@ class TapTable {
   TapTable(const Header& header, void* memory)
       : taps_(header.geometry.taps()),
         table_(static_cast<const std::int8_t**>(memory)),
-        outside_(reinterpret_cast<std::int8_t*>(table_ + N * taps_)) {
+        outside_(reinterpret_cast<std::int8_t*>(table_ + std::size_t{N} * taps_)) {
     for (std::uint32_t i = 0; i < header.geometry.in_channels; ++i) outside_[i] = header.pad_value;
   }
 
@@ -138,7 +138,9 @@ class TapTable {
     pixel.for_taps(g, [&](const std::int8_t* from) { *to++ = from == nullptr ? outside_ : from; });
     to[0] = to[-1];
   }
-  [[nodiscard]] const std::int8_t* const* taps_of(std::uint32_t pixel) const { return table_ + pixel * taps_; }
+  [[nodiscard]] const std::int8_t* const* taps_of(std::uint32_t pixel) const {
+    return table_ + std::size_t{pixel} * taps_;
+  }
 
  private:
   std::uint32_t taps_;

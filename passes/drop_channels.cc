@@ -300,6 +300,7 @@ class Dropping {
   std::size_t drop_from(ir::Value* first) {
     const Family& family = families_.at(first);
     std::vector<Products> readers;
+    readers.reserve(family.readers.size());
     for (ir::Node* reader : family.readers) readers.push_back(*products_of(*reader));
     const std::size_t channels = channels_of(first);
     std::vector<bool> goes(channels);

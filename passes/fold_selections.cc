@@ -57,6 +57,7 @@ std::optional<Indices> same_indices_of(const ir::Node& gather) {
   Indices first(count);
   for (std::size_t k = 0; k < count; ++k) first[k] = (*all)[k * inner];
   for (std::size_t i = 0; i < all->size(); ++i) {
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): there is at least one index, so no size is 0.
     if ((*all)[i] != first[i / inner % count]) return std::nullopt;
   }
   return first;

@@ -39,15 +39,16 @@ void require_program_operators(const ir::Graph& graph, const ops::Config& config
     if (op != nullptr && op->quantize != nullptr) {
       const ops::QuantRule rule = op->quantize(node);
       if (const auto* reject = std::get_if<ops::QuantRule::Reject>(&rule.output))
-        reason = reject->reason + "; " + reason;
+        reason.insert(0, reject->reason + "; ");
     }
     left += fmt::format("\n    {} ({}) at {}: {}", node.name, node.op, node.location.text(), reason);
     ++count;
   }
   if (count == 0) return;
-  throw InputError({fmt::format("{} operator{} can run on {} neither in int8 nor in float:{}", count,
-                                count == 1 ? "" : "s", config.target.name(), left),
-                    "express it with operators from docs/operators.md in the model"});
+  throw InputError(
+      {fmt::format("{} operator{} can run on {} neither in int8 nor in float:{}", count, count == 1 ? "" : "s",
+                   config.target.name(), left),
+       fmt::format("express {} in the model with operators from docs/operators.md", count == 1 ? "it" : "them")});
 }
 
 }  // namespace cormorant::passes

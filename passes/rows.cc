@@ -420,7 +420,7 @@ std::optional<Rows::Group> Rows::group_with(const Delays& delays, std::size_t fi
       fed.above = divide_down(-end, fed.batch) * -fed.batch - end;
       fed.start = own.start - fed.period * ((end + fed.above) / fed.batch - 1);
       known[read.image] = values.size();
-      values.push_back(std::move(fed));
+      values.push_back(fed);
     }
     const std::int64_t last_start = own.start + own.period * ((own.rows - 1 + own.above) / own.batch);
     for (const Read& read : reads) {
@@ -443,7 +443,7 @@ std::optional<Rows::Group> Rows::group_with(const Delays& delays, std::size_t fi
       }
     }
     known[result] = values.size();
-    values.push_back(std::move(own));
+    values.push_back(own);
   }
   if (is_between(units_[first], units_[last])) return {};
   std::int64_t begin = 0, end = 0;
@@ -520,9 +520,9 @@ bool Rows::add_mean(std::size_t u, Group& group, std::unordered_map<const ir::Va
              .start = sum.start + sum.period * (batches - 1),
              .rows = 1,
              .row_bytes = row_bytes_of(result)};
-  group.values.push_back(std::move(sum));
+  group.values.push_back(sum);
   known[result] = group.values.size();
-  group.values.push_back(std::move(mean));
+  group.values.push_back(mean);
   return true;
 }
 
@@ -777,6 +777,7 @@ void Rows::rewrite(const Group& group) {
     collect();
   }
   std::vector<ir::TensorType> types;
+  types.reserve(collected.size());
   for (std::size_t i = 0; i < collected.size(); ++i) types.push_back(with_height(collected[i]->type, heights[i]));
   ir::Node* const whole = graph_.add_node(
       last->name + "_rows", ops::nodes::cormorant_rows_group,

@@ -70,7 +70,7 @@ Blocks random_blocks(unsigned seed, std::uint32_t most) {
     const std::uint32_t first = random.below(steps);
     std::uint64_t size = random.between(1, 1000);
     if (kind == 1) size = std::uint64_t{1} << random.below(12);
-    if (kind == 2) size = 64 * random.between(1, 3);
+    if (kind == 2) size = std::uint64_t{64} * random.between(1, 3);
     if (kind == 3 && random.below(8) == 0) size = 0;
     blocks.push_back(block(size, first, first + random.below(longest), alignments == 0 ? 1 : 16));
     if (alignments == 2) blocks.back().alignment = 1U << random.below(6);
@@ -353,12 +353,12 @@ TEST(Planner, ResidualNetworksReachTheLowerBound) {
     Blocks blocks;
     std::uint32_t step = 0;
     for (unsigned stage = 0; stage < 12; ++stage) {  // in -> expand -> depthwise -> project -> add
-      const std::uint64_t narrow = 16 * random.between(1, 64), wide = 6 * narrow;
+      const std::uint64_t narrow = std::uint64_t{16} * random.between(1, 64), wide = 6 * narrow;
       blocks.push_back(block(narrow, step, step + 4, 16));
       blocks.push_back(block(wide, step + 1, step + 2, 16));
       blocks.push_back(block(wide, step + 2, step + 3, 16));
       blocks.push_back(block(narrow, step + 3, step + 4, 16));
-      blocks.push_back(block(16 * random.between(0, 40), step + 2, step + 2, 16));
+      blocks.push_back(block(std::uint64_t{16} * random.between(0, 40), step + 2, step + 2, 16));
       step += 4;
     }
     const Plan result = checked_plan(blocks);

@@ -30,12 +30,13 @@ std::vector<std::string> all_targets() {
 std::string canonical_name(std::string_view text) {
   std::string name;
   for (const char c : text) {
-    if (c == '+')
+    if (c == '+') {
       name += "plus";
-    else if (c == '_' || c == ' ')
+    } else if (c == '_' || c == ' ') {
       name += '-';
-    else
+    } else {
       name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
   }
   if (name.starts_with("m") && name.size() > 1 && name[1] >= '0' && name[1] <= '9') return "cortex-" + name;
   return name;

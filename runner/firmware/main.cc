@@ -18,6 +18,7 @@
 #include "runner/firmware/stack.h"
 
 // Only if rows are pushed: the measured code must be what others link.
+// NOLINTNEXTLINE(readability-redundant-declaration): it is weak here.
 extern "C" [[gnu::weak]] size_t cormorant_missing_rows(const cormorant_program* program);
 
 namespace cormorant {

@@ -166,7 +166,8 @@ void estimate(qemu_plugin_tb* tb, std::size_t count) {
       const qemu_plugin_insn* const insn = qemu_plugin_tb_get_insn(tb, i);
       instructions.push_back(decoded(insn));
       end += qemu_plugin_insn_size(insn);
-    } while (++i < count && !is_interesting(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i))));
+      ++i;
+    } while (i < count && !is_interesting(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i))));
     segment->run = schedule(*counter.cpu, instructions);
     segment->end = end;
     qemu_plugin_register_vcpu_insn_exec_cb(first, on_segment, QEMU_PLUGIN_CB_NO_REGS, segment);

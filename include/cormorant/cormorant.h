@@ -79,13 +79,14 @@ typedef struct cormorant_program {
 } cormorant_program;
 
 /* Verifies everything it reads: a damaged file is an error, never undefined behaviour. `why` may be null. Loading
- * again, also another model, starts from nothing. After a failure *program is empty, like one of zeros that was never
- * loaded, whatever it was before: it has no inputs and outputs, and executing it does nothing. */
+ * again, even another model, starts afresh. After a failure *program is empty, whatever it was before, as if it were
+ * zeroed and had never been loaded: it has no inputs or outputs, and executing it does nothing. */
 cormorant_error cormorant_load(cormorant_program* program, const cormorant_model* model, const cormorant_memory* memory,
                                cormorant_failure* why);
 
 /* Called by every load before it reads anything from the file. The default in the archives accepts all files. Firmware
- * that defines its own (a checksum, a signature) loads only what it accepts; returning 0 is CORMORANT_REFUSED. */
+ * that defines its own (a checksum, a signature) loads only what it accepts; if it returns 0, load fails with
+ * CORMORANT_REFUSED. */
 int cormorant_accept(const void* data, size_t bytes);
 
 /* Buffers that the model mutates from one execution to the next get their initial contents back; load does so too. */
@@ -101,7 +102,7 @@ void cormorant_restore(const cormorant_program* program, const void* from);
 /* ---- Execution: it cannot fail ------------------------------------------------------------------------------------
  */
 
-/* Write all inputs before, read the outputs before the next execution: their memory is used for other tensors too. */
+/* Write all inputs before each execution, read the outputs before the next: other tensors use their memory, too. */
 static inline void cormorant_execute(const cormorant_program* program) {
   const cormorant_step* step = program->steps;
   const cormorant_step* const end = step + program->step_count;
@@ -117,16 +118,16 @@ static inline void cormorant_execute_step(const cormorant_program* program, size
 /* ---- An image that arrives by rows --------------------------------------------------------------------------------
  *
  * Programs compiled with --feed=rows have no room for the whole image: each row is used as it arrives, and the outputs
- * are there when the last has. Their input is one row; the rows to push may be there or anywhere else.
+ * are complete when the last has. Their input is one row; the rows to push may be in its memory or anywhere else.
  */
 
-/* `count` rows from the top of the image on, or below those that have arrived already; each as the input describes it
- * (pixels one after another, of each all channels), at any alignment. Other functions than these do not execute such
- * a program. With the image's last row everything is computed; the outputs stay until the next row, which is the first
- * of the next image. CORMORANT_TOO_MANY_ROWS or CORMORANT_NOT_BY_ROWS: nothing was done. */
+/* Takes the next `count` rows, from the top of the image downwards, each as the input describes it (pixels one after
+ * another, with all their channels), at any alignment. Only this function executes such a program. The image's last
+ * row completes the outputs, which remain until the next row, the first of the next image. CORMORANT_TOO_MANY_ROWS and
+ * CORMORANT_NOT_BY_ROWS mean that nothing was done. */
 cormorant_error cormorant_push_rows(const cormorant_program* program, const void* rows, size_t count);
 
-/* How many rows of the image are missing: all of them before the first and after the last. 0: the program takes its
+/* How many rows of the image are missing: all of them before the first and after the last. 0 if the program takes its
  * inputs whole. */
 size_t cormorant_missing_rows(const cormorant_program* program);
 
@@ -141,7 +142,7 @@ typedef struct cormorant_tensor {
   uint32_t bytes;
   const int32_t* sizes; /* of each dimension, in PyTorch's order (NCHW) */
   const uint8_t* order; /* the dimensions as they nest in memory, outermost first: 0 2 3 1 is channels-last */
-  uint8_t rank;         /* how many there are of both */
+  uint8_t rank;         /* the number of dimensions */
   cormorant_type type;
 } cormorant_tensor;
 
@@ -165,8 +166,8 @@ cormorant_error cormorant_input_quantization(const cormorant_program* program, s
 cormorant_error cormorant_output_quantization(const cormorant_program* program, size_t index,
                                               cormorant_quantization* quantization);
 
-/* The name of the model's argument; of an output its key in the dictionary that the model returns. "" where there is
- * none. Lives as long as the file. */
+/* An input is called what the model's argument is called, an output what its key is in the dictionary that the model
+ * returns; "" if there is none. The text is part of the file. */
 const char* cormorant_input_name(const cormorant_program* program, size_t index);
 const char* cormorant_output_name(const cormorant_program* program, size_t index);
 

@@ -136,7 +136,6 @@ enum class Layout : std::uint8_t {
   halves_prelu = 8 + halves,
 };
 constexpr bool has_slopes(Layout layout) { return layout >= Layout::mve_prelu; }
-// NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): those with slopes are 8 and one without.
 constexpr Layout without_slopes(Layout layout) { return static_cast<Layout>(static_cast<unsigned>(layout) & 7U); }
 
 struct Variant {

@@ -110,18 +110,7 @@ struct Stream {
     return round_up(patch, layout == Layout::mve ? 8 : layout == Layout::scalar ? 2 : 4);
   }
   // Before the weights: biases and, except on MVE, the factors.
-  [[nodiscard]] constexpr std::uint32_t weights_at() const {
-    switch (layout) {
-      case Layout::plain:
-        return 16;
-      case Layout::v6m:
-        return 12;
-      case Layout::mve:
-        return 16;
-      default:
-        return 16;
-    }
-  }
+  [[nodiscard]] constexpr std::uint32_t weights_at() const { return layout == Layout::v6m ? 12 : 16; }
   [[nodiscard]] constexpr std::uint32_t block_bytes() const {
     return weights_at() + block() * padded_patch() + (layout == Layout::mve ? 16 : 0);
   }

@@ -63,6 +63,7 @@ constexpr Row row_of(const Header& h, const SumsOf<Element>& sums) {
   } else {
     mean = size * h.zero_point;
     const std::int64_t moved =
+        // NOLINTNEXTLINE(bugprone-implicit-widening-of-multiplication-result): a zero point has at most 16 bits.
         std::int64_t{sums.squares} - std::int64_t{2 * h.zero_point} * sums.sum + std::int64_t{mean} * h.zero_point;
     spread = size * moved;
   }

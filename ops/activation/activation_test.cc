@@ -312,6 +312,16 @@ TEST(Table, MultipliesHardswishInWholeStepsWhenAsked) {
   EXPECT_EQ(at(127), 126);  // 212 · 86 · 0.01361 = 248.2
 }
 
+// A quantizer that does not clamp x to -3 means the function itself, which is 0 there; the product would be 3.7 at
+// -6.5.
+TEST(Table, DoesNotMultiplyWhatIsNotClamped) {
+  const auto can = [](double scale, std::int32_t zero) {
+    return make_hardswish_product_table(ir::per_tensor_i8(scale, zero), ir::per_tensor_i8(0.03, -115)).has_value();
+  };
+  EXPECT_TRUE(can(0.07, -85));
+  EXPECT_FALSE(can(0.0522, -4));
+}
+
 TEST(Table, DoesNotMultiplyWhatOverflows) {
   const auto can = [](double from, double to) {
     return make_hardswish_product_table(ir::per_tensor_i8(from, -128), ir::per_tensor_i8(to, -128)).has_value();

@@ -163,6 +163,7 @@ std::optional<Table> make_hardswish_product_table(const ir::QuantParams& input, 
   const std::int32_t zero = input.zero_point();
   const std::int32_t three = std::clamp(rounded(3 / step + zero), input.qmin, input.qmax);
   const std::int32_t shifted_zero = zero - rounded(3 / step);
+  if (input.qmin < shifted_zero - 1) return std::nullopt;
   const Multiplier factor = quantize_multiplier(real_factor);
   Table table{};
   for (std::int32_t i = 0; i < kTableEntries; ++i) {

@@ -26,7 +26,8 @@ std::optional<std::vector<std::int32_t>> make_words_table(const std::function<do
                                                           const ir::QuantParams& input, const ir::QuantParams& output);
 
 // hardswish as ExecuTorch multiplies it: the integers of x times those of min(x, 3) + 3, with 3 in whole steps of x.
-// None if steps are so fine that the product, or what it is requantized to, would not fit 32 bits.
+// None if x is not clamped to -3, below which the product grows again, or if steps are so fine that the product, or
+// what it is requantized to, would not fit 32 bits.
 std::optional<Table> make_hardswish_product_table(const ir::QuantParams& input, const ir::QuantParams& output);
 
 }  // namespace cormorant::ops

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/element.h"
-
 #include "ops/nodes.h"
 #include "ops/op.h"
 

@@ -10,6 +10,7 @@
 
 #include "formats/pt2/archive.h"
 #include "ir/graph.h"
+#include "ops/host/check.h"
 #include "ops/host/schema.h"
 
 namespace cormorant::compiler {
@@ -30,6 +31,7 @@ std::vector<std::string> method_names(const std::string& path);
 
 // A program's instructions as the nodes they came from, after lowering; of its only method, if none is named.
 ir::Graph import_pte(std::span<const std::byte> program, const std::string& file, const std::string& method = {});
+using ops::is_lowered;  // what most of these nodes are
 
 // What a portable operator of ExecuTorch ("aten::add", "out") computes, as one of PyTorch's, for results of that type.
 struct PortableForm {

@@ -22,6 +22,7 @@
 #include "formats/pte/proportion.h"
 #include "formats/pte/reader.h"
 #include "ir/text.h"
+#include "ops/host/check.h"
 #include "ops/nodes.h"
 #include "ops/op.h"
 
@@ -29,6 +30,7 @@ namespace cormorant::compiler {
 namespace {
 
 constexpr const char* kDamaged = "the file is damaged: compile it again";
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 30;
 
 // The reader needs 16-byte alignment.
 std::shared_ptr<std::byte> aligned_copy(std::span<const std::byte> bytes) {
@@ -46,6 +48,7 @@ class ProgramImporter {
     pte::require_proportionate(bytes, file_);
     method_ = take(program_.method(pte::choose_method(pte::method_names(bytes), method, file_)), "its method");
     graph_ = ir::Graph(std::string(take(method_.name(), "its method's name")));
+    check_memory();
   }
 
   ir::Graph run() {
@@ -76,6 +79,20 @@ class ProgramImporter {
   }
 
   pte::TensorView tensor(std::int32_t index) const { return take(method_.tensor(index), "a tensor"); }
+
+  // What it keeps is allocated here.
+  void check_memory() const {
+    const auto sizes = method_.memory_sizes();
+    std::int64_t room = kMostMemory;
+    for (std::size_t id = 1; id < sizes.size(); ++id) {
+      if (sizes[id] < 0 || sizes[id] > room) {
+        fail(fmt::format("the program plans {} bytes of memory {}{}", sizes[id], id,
+                         sizes[id] < 0 ? "" : ": more than 1 GiB in all"),
+             kDamaged);
+      }
+      room -= sizes[id];
+    }
+  }
 
   static ir::TensorType type_of(const pte::TensorView& view) {
     ir::TensorType type{.dtype = view.dtype,
@@ -117,13 +134,22 @@ class ProgramImporter {
   }
 
   ir::Value* add_state(std::int32_t index, const pte::TensorView& view) {
-    ir::Bytes initial = ir::Bytes::own(std::vector<std::byte>(view.bytes));
-    if (view.data_index != 0) {
-      initial = {bytes_, take(program_.initial_value(view.data_index, view.bytes), "a state's initial value")};
+    // States have memory of their own: so all of them are not larger than it.
+    auto next = states_.lower_bound(place_of(view));
+    if (next != states_.end() && next->first < Place{view.memory_id, view.offset + view.bytes}) {
+      fail_to_separate(next->second);
     }
+    if (next != states_.begin()) {
+      const auto& [place, before] = *--next;
+      if (place.first == view.memory_id && place.second + before.bytes > view.offset) fail_to_separate(before);
+    }
+    const ir::Bytes initial =
+        view.data_index == 0
+            ? ir::Bytes::own(std::vector<std::byte>(view.bytes))
+            : ir::Bytes{bytes_, take(program_.initial_value(view.data_index, view.bytes), "a state's initial value")};
     const std::string_view name = take(method_.tensor_name(index), "a state's name");
     ir::Value* value = graph_.add_state(name.empty() ? fmt::format("state_{}", states_.size()) : std::string(name),
-                                        type_of(view), std::move(initial));
+                                        type_of(view), initial);
     states_[place_of(view)] = {.value = value, .bytes = view.bytes, .readers = {index}};
     return places_[place_of(view)] = value;
   }
@@ -139,15 +165,8 @@ class ProgramImporter {
     if (view.is_planned()) written_.push_back(view);
   }
 
-  // States have memory of their own, which only their updates write; each becomes what was left there last.
+  // Only their updates write to states; each becomes what was left there last.
   void update_states() {
-    const State* before = nullptr;
-    Place end;
-    for (const auto& [place, state] : states_) {
-      if (before != nullptr && place < end) fail_to_separate(state);
-      before = &state;
-      end = {place.first, place.second + state.bytes};
-    }
     for (const pte::TensorView& view : written_) {
       if (view.bytes == 0) continue;
       auto next = states_.lower_bound({view.memory_id, view.offset + view.bytes});
@@ -308,6 +327,12 @@ class ProgramImporter {
     std::vector<ir::TensorType> types;
     for (std::size_t k = 0; k < signature->outs; ++k) types.push_back(type_of(tensor(instruction.args[read + k])));
     const ir::Node* made = graph_.add_node(node, graph_name, std::move(arguments), std::move(types));
+    // Under a name that graphs have as well, stages may rely on what they rely on there; others are loaded.
+    try {
+      if (!ops::is_lowered(*made)) ops::check_node(*made);
+    } catch (const InputError& error) {
+      fail(error.diagnostic().problem, kDamaged);
+    }
     for (std::size_t k = 0; k < signature->outs; ++k) {
       const std::int32_t index = instruction.args[read + k];
       write(index, tensor(index), made->results[k]);

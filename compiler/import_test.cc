@@ -8,10 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "base/diagnostic.h"
 #include "compiler/ways.h"
 #include "evaluate/graph.h"
+#include "formats/pte/writer.h"
+#include "tests/fuzz/editable_program.h"
 
 namespace cormorant::compiler {
 namespace {
@@ -341,6 +344,70 @@ TEST(Import, WhatTheExportSaysIsCompared) {
     const std::string message = why(row.program);
     EXPECT_NE(message.find(row.says), std::string::npos) << message;
     EXPECT_NE(message.find("model.pt2"), std::string::npos) << message;
+  }
+}
+
+// A program of one call, whose tensors are where the row says; the first is read before anything has written it.
+struct Kept {
+  const char* op;
+  std::vector<std::uint32_t> offsets;  // of tensors of 16 numbers, the result last
+  std::int64_t memory;
+  const char* says;  // "": it compiles
+  std::int32_t elements = 16;
+};
+
+std::string why(const Kept& row) {
+  pte::Program program;
+  pte::Plan plan;
+  std::vector<std::int32_t> tensors;
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < row.offsets.size(); ++i, end += 128) {
+    tensors.push_back(
+        plan.add(pte::Tensor{.dtype = DType::f32, .sizes = {16}, .dim_order = {0}, .place = pte::Place{1, end}}));
+  }
+  plan.outputs = {tensors.back()};
+  plan.memory_sizes.push_back(static_cast<std::int64_t>(end));
+  const std::string name = row.op;
+  if (name == "aten::add") tensors.insert(tensors.end() - 1, plan.intern(1.0));
+  tensors.push_back(tensors.back());
+  plan.calls.push_back({plan.intern_operator(name, "out"), tensors});
+  program.plans.push_back(std::move(plan));
+  // What our writer would refuse.
+  std::optional<fuzz::EditableProgram> changed = fuzz::EditableProgram::read(pte::write(program));
+  for (std::size_t i = 0; i < row.offsets.size(); ++i) {
+    fuzz::schema::TensorT& tensor = *changed.value().tensors().at(i);
+    tensor.sizes = {row.elements};
+    tensor.allocation_info->memory_offset_low = row.offsets[i];
+  }
+  changed->plan().non_const_buffer_sizes.at(1) = row.memory;
+  try {
+    ir::Graph graph = import_pte(changed->write(), "program.pte");
+    static_cast<void>(compile(graph, options_of(kFloatWay)));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A program may keep tensors that are not in its file, so what they need is bounded; and its places are anybody's.
+TEST(Import, WhatAProgramKeepsLiesInMemoryOfItsOwn) {
+  const std::int32_t large = 1 << 28;
+  const Kept rows[] = {
+      {"aten::abs", {0, 64}, 128, ""},
+      {"aten::add", {0, 64, 128}, 192, ""},
+      {"aten::add", {0, 0, 128}, 192, ""},  // twice the same
+      {"aten::add", {0, 32, 128}, 192, "shares memory with other tensors"},
+      {"aten::add", {32, 0, 128}, 192, "shares memory with other tensors"},
+      {"aten::abs", {0, 32}, 128, "shares memory with other tensors"},
+      {"aten::abs", {64, 128}, 128, "leads outside its bounds"},
+      {"aten::abs", {0xFFFFFFC0, 0}, 128, "leads outside its bounds"},
+      {"aten::abs", {0, 64}, -1, "plans -1 bytes of memory 1"},
+      {"aten::abs", {0, 1 << 30}, std::int64_t{1} << 31, "more than 1 GiB in all", large},
+  };
+  for (const Kept& row : rows) {
+    const std::string message = why(row);
+    EXPECT_NE(message.find(row.says), std::string::npos) << message;
+    EXPECT_EQ(message.empty(), *row.says == '\0') << message;
   }
 }
 

@@ -186,9 +186,10 @@ CompileResult compile_noting(const CompileFlags& flags, compiler::Options given,
   request.cycles = !flags.report.empty() || options.config.target.optimize != Optimize::balanced;
   if (options.bits) set_limits(flags, result, request, *options.bits);
 
-  const bool of_later_stage =
-      std::filesystem::path(result.model).extension() != ".pt2" && is_of_later_stage(model.graph);
+  const std::filesystem::path extension = std::filesystem::path(result.model).extension();
+  const bool of_later_stage = extension == ".pte" || (extension != ".pt2" && is_of_later_stage(model.graph));
   if (of_later_stage) check_program_operators(model.graph, options.config, result.model);
+  if (of_later_stage && options.quantize) require_operators_to_quantize(model.graph, result.model);
   Programs programs = compile_programs(model.graph, options, result.budget ? result.budget->ram : std::nullopt,
                                        besides_arena(request, options.config.target), flags.recompute, result.model);
   compiler::Compiled& compiled = programs.chosen.compiled;

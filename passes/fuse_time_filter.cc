@@ -168,7 +168,9 @@ bool is_view(const ir::Node& node) {
 // As (memory · filter).sum(−1), and views in place of permutations that move nothing, up to the next operator.
 void spell_as_sum(ir::Graph& graph, ir::Node& product) {
   const ir::Shape shape = product.result()->type.shape;
-  if (product.number("scale") != 1 || shape.size() != 3 || shape[1] != 1 || shape[2] != 1 || shape[0] < 2) return;
+  // That of a program which is compiled again has no scale: it is lowered already.
+  if (!product.has("scale") || product.number("scale") != 1) return;
+  if (shape.size() != 3 || shape[1] != 1 || shape[2] != 1 || shape[0] < 2) return;
   for (const auto& [activations, constant] : {std::pair("self", "mat2"), std::pair("mat2", "self")}) {
     ir::Value* memory = product.tensor(activations);
     const ir::Value* weights = product.tensor(constant);

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/diagnostic.h"
+#include "compiler/import.h"
 #include "compiler/samples.h"
 #include "emit/emit.h"
 #include "formats/pt2/recognize.h"
@@ -25,6 +26,7 @@
 #include "ops/op.h"
 #include "program/bundle_io.h"
 #include "program/files.h"
+#include "quantizer/adopt.h"
 #include "quantizer/parallel.h"
 #include "runner/program_facts.h"
 #include "runtime/host.h"
@@ -241,10 +243,6 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
 
 namespace {
 
-bool is_program_operator(const ir::Node& node) {
-  return ops::find_signature(node.op) != nullptr && ops::find_canonical(node.op) == nullptr;
-}
-
 // The node alone: what it reads are inputs, except for constants and scratch.
 ir::Graph alone(const ir::Node& node) {
   ir::Graph graph;
@@ -274,14 +272,26 @@ ir::Graph alone(const ir::Node& node) {
 }  // namespace
 
 bool is_of_later_stage(const ir::Graph& graph) {
-  return std::ranges::any_of(graph.nodes(), is_program_operator) ||
+  return std::ranges::any_of(graph.nodes(), compiler::is_lowered) ||
          std::ranges::any_of(graph.values(), [](const ir::Value& value) { return value.type.quant.has_value(); });
+}
+
+void require_operators_to_quantize(const ir::Graph& graph, const std::string& file) {
+  if (quantizer::is_quantized_model(graph)) return;  // which keeps its own parameters
+  for (const ir::Node& node : graph.nodes()) {
+    if (!compiler::is_lowered(node)) continue;
+    throw InputError({.problem = fmt::format("a compiled program cannot be quantized: {} is an instruction", node.op),
+                      .advice = "compile the original model with --quantize, or this file without it",
+                      .file = file,
+                      .node = node.name,
+                      .source = node.location.text()});
+  }
 }
 
 void check_program_operators(const ir::Graph& graph, const ops::Config& config, const std::string& file) {
   const std::vector<const Kernel*> kernels = ops::host_kernels();
   for (const ir::Node& node : graph.nodes()) {
-    if (!is_program_operator(node)) continue;
+    if (!compiler::is_lowered(node)) continue;
     const ir::Graph one = alone(node);
     const memory::MemoryMap memory = memory::map_memory(one, {}, config.runtime, memory::Reuse::none);
     const std::vector<std::byte> program = emit::emit(one, config, memory).program;
@@ -291,11 +301,12 @@ void check_program_operators(const ir::Graph& graph, const ops::Config& config, 
     } catch (const InputError& error) {
       // Before layout and packing, arguments may be valid that no kernel takes yet.
       if (error.diagnostic().problem.find(describe(Error::unsupported)) != std::string::npos) continue;
-      throw InputError({.problem = fmt::format("{}: {}", node.op, error.diagnostic().problem),
-                        .advice = "use a text written by --intermediates",
-                        .file = file,
-                        .node = node.name,
-                        .source = node.location.text()});
+      throw InputError(
+          {.problem = fmt::format("{}: {}", node.op, error.diagnostic().problem),
+           .advice = file.ends_with(".pte") ? "compile the original model" : "use a text written by --intermediates",
+           .file = file,
+           .node = node.name,
+           .source = node.location.text()});
     }
   }
 }

@@ -50,6 +50,9 @@ ProgramFile program_from(std::vector<std::byte> bytes, std::string file, bool pl
 // Whether a graph is the text of a later stage: with quantized tensors, or operators of programs.
 bool is_of_later_stage(const ir::Graph& graph);
 
+// Throws InputError if a graph that is to be quantized has an operator of programs, which cannot be.
+void require_operators_to_quantize(const ir::Graph& graph, const std::string& file);
+
 // Operators of programs have their arguments checked by the runtime alone: each such node is loaded as a program of its
 // own, before it is used. Throws InputError that names it.
 void check_program_operators(const ir::Graph& graph, const ops::Config& config, const std::string& file);

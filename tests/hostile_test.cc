@@ -225,6 +225,20 @@ TEST_F(Hostile, AGraphOfAnyNameRuns) {
   EXPECT_EQ(ran.status, kDone) << ran.err;
 }
 
+TEST_F(Hostile, ACompiledProgramIsCompiledAgainButNotQuantized) {
+  write_text(path() / "m.txt", relu_graph());
+  ASSERT_EQ(run({"compile", "m.txt", "-q", "-o", "m.pte", "--no-link"}).status, kDone);
+  EXPECT_EQ(run({"compile", "m.pte", "-o", "n.pte", "--no-link"}).status, kDone);
+  const Ran ran = run({"compile", "m.pte", "-q", "-o", "n.pte", "--no-link"});
+  EXPECT_EQ(ran.status, kInputAtFault) << ran.err;
+  EXPECT_TRUE(has(ran.err, "m.pte: node 'quantize_per_tensor_0': a compiled program cannot be quantized")) << ran.err;
+  // ExecuTorch clamps integers with integers, which a graph has no form for.
+  const Ran clamp =
+      run({"compile", CORMORANT_SOURCE_DIR "/tests/fuzz/seeds/clamp.out.pte", "-o", "n.pte", "--no-link"});
+  EXPECT_EQ(clamp.status, kInputAtFault) << clamp.err;
+  EXPECT_TRUE(has(clamp.err, "this kernel variant does not compute these arguments")) << clamp.err;
+}
+
 // There is nothing to compute, and no channel to look at.
 TEST_F(Hostile, TensorsWithoutElementsCompile) {
   write_text(path() / "tanh.txt",

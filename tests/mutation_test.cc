@@ -22,19 +22,22 @@
 #include "program/program_io.h"
 #include "runtime/host.h"
 #include "tests/command.h"
+#include "tests/fuzz/corpus.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/mutants.h"
 
 namespace cormorant::tests {
 namespace {
 
 // What went wrong, "" if nothing did: a program that runs, or a refusal that says something.
-std::string fault_of(const std::function<ir::Graph()>& import, const compiler::Way& way) {
+std::string fault_of(const std::function<ir::Graph()>& import, const compiler::Way& way, bool is_program) {
   bool is_compiled = false;
   const compiler::Options options = compiler::options_of(way);
   try {
     ir::Graph graph = import();
-    const bool of_later_stage = is_of_later_stage(graph);
+    const bool of_later_stage = is_program || is_of_later_stage(graph);
     check_program_operators(graph, options.config, "t");
+    if (of_later_stage && options.quantize) require_operators_to_quantize(graph, "t");
     const compiler::Compiled compiled = compiler::compile(graph, options);
     is_compiled = !of_later_stage;  // as the command line has it, whose last check this is
     HostProgram(compiled.program, ops::host_kernels()).run({});
@@ -55,14 +58,14 @@ std::size_t every(std::size_t usually) {
 }
 
 // The same in a process of its own, so that a crash is a fault like any other.
-std::string isolated_fault_of(const std::function<ir::Graph()>& import, const compiler::Way& way) {
+std::string isolated_fault_of(const std::function<ir::Graph()>& import, const compiler::Way& way, bool is_program) {
   int ends[2];
   if (pipe(ends) != 0) return "pipe";
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
     alarm(60);
-    const std::string fault = fault_of(import, way);
+    const std::string fault = fault_of(import, way, is_program);
     [[maybe_unused]] const ssize_t written = write(ends[1], fault.data(), fault.size());
     _exit(0);
   }
@@ -78,8 +81,10 @@ std::string isolated_fault_of(const std::function<ir::Graph()>& import, const co
   return WEXITSTATUS(status) == 0 ? fault : "sanitizer";
 }
 
-void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, const compiler::Way& way) {
-  const std::string fault = is_isolated() ? isolated_fault_of(import, way) : fault_of(import, way);
+void expect_sound(const std::string& mutant, const std::function<ir::Graph()>& import, const compiler::Way& way,
+                  bool is_program = false) {
+  const std::string fault =
+      is_isolated() ? isolated_fault_of(import, way, is_program) : fault_of(import, way, is_program);
   EXPECT_EQ(fault, "") << way.name << ":\n" << mutant;
 }
 
@@ -208,6 +213,42 @@ TEST(Mutation, ChangedExportsAreSound) {
       expect_sound(std::string(file) + " mutant " + std::to_string(count++), import, next_way());
     }
   }
+}
+
+// A program can be compiled again, ours or ExecuTorch's, for another target: so can one that somebody has changed. It
+// cannot be quantized.
+TEST(Mutation, ChangedProgramsAreSound) {
+  constexpr compiler::Way kAgain[] = {
+      compiler::kFloatWay,
+      {"for cortex-m0",
+       [](compiler::Options& options) {
+         options.quantize = false;
+         options.config.target = parse_target("cortex-m0", "");
+       }},
+      {"for ExecuTorch",
+       [](compiler::Options& options) {
+         options.quantize = false;
+         options.config.runtime = ops::Runtime::executorch;
+       }},
+      compiler::kUsualWay,
+  };
+  const std::vector<fuzz::SeedFile> seeds = fuzz::read_seeds(CORMORANT_SOURCE_DIR);
+  std::size_t imported = 0, count = 0;
+  const auto expect_sound_again = [&](const std::string& name, const fuzz::Bytes& program) {
+    const auto import = [&] {
+      ir::Graph graph = compiler::import_pte(program, name);
+      ++imported;
+      return graph;
+    };
+    expect_sound(name, import, kAgain[count++ % std::size(kAgain)], true);
+  };
+  for (const fuzz::SeedFile& seed : seeds) expect_sound_again(seed.name, seed.bytes);
+  fuzz::Random random(1);
+  for (std::size_t i = 0; i < 6'000 / every(30); ++i) {
+    const fuzz::SeedFile& seed = seeds[fuzz::pick(random, seeds.size())];
+    expect_sound_again(seed.name + " mutant " + std::to_string(i), fuzz::mutate(seed.bytes, random));
+  }
+  std::cout << imported << " of " << count << " programs imported\n";
 }
 
 }  // namespace

@@ -221,4 +221,10 @@ void check_node(const ir::Node& node) {
   fail(node, fmt::format("its arguments are not those of {}", node.op));
 }
 
+bool is_lowered(const ir::Node& node) {
+  const CanonicalSchema* canonical = find_canonical(node.op);
+  if (canonical == nullptr) return find_signature(node.op) != nullptr;
+  return canonical->arguments && !names_are(node, *canonical->op, *canonical->arguments);
+}
+
 }  // namespace cormorant::ops

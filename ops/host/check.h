@@ -19,4 +19,7 @@ void check_call(const ir::Node& call, const Schema& schema);
 // A node of a graph: canonical, or of the program side. Throws InputError.
 void check_node(const ir::Node& node);
 
+// Whether a node is an instruction already: of the program side, or with its arguments under a name that both have.
+[[nodiscard]] bool is_lowered(const ir::Node& node);
+
 }  // namespace cormorant::ops

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/dtype.h"
+#include "formats/pte/verified.h"
 
 namespace cormorant::fuzz {
 namespace {
@@ -33,10 +34,10 @@ std::int64_t bytes_of(const schema::TensorT& tensor) {
 std::optional<EditableProgram> EditableProgram::read(std::span<const std::byte> file) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(file.data());
   if (file.size() < 64 || !schema::ProgramBufferHasIdentifier(data)) return std::nullopt;
-  flatbuffers::Verifier verifier(data, file.size());
-  if (!schema::VerifyProgramBuffer(verifier)) return std::nullopt;
+  const schema::Program* const program = pte::verified_program(file);
+  if (program == nullptr) return std::nullopt;
   EditableProgram edit;
-  schema::GetProgram(data)->UnPackTo(&edit.program);
+  program->UnPackTo(&edit.program);
   if (edit.program.execution_plan.empty() || edit.program.execution_plan[0]->chains.empty()) return std::nullopt;
   for (const auto& value : edit.program.execution_plan[0]->values) {  // a kind without a value cannot be packed
     if (value->val.type != schema::KernelTypes::NONE && value->val.value == nullptr) return std::nullopt;

@@ -243,6 +243,9 @@ TEST(Mutation, ChangedProgramsAreSound) {
     expect_sound(name, import, kAgain[count++ % std::size(kAgain)], true);
   };
   for (const fuzz::SeedFile& seed : seeds) expect_sound_again(seed.name, seed.bytes);
+  for (const fuzz::SeedFile& finding : fuzz::read_corpus(CORMORANT_SOURCE_DIR "/tests/fuzz/findings")) {
+    for (std::size_t i = 0; i < std::size(kAgain); ++i) expect_sound_again(finding.name, finding.bytes);
+  }
   fuzz::Random random(1);
   for (std::size_t i = 0; i < 6'000 / every(30); ++i) {
     const fuzz::SeedFile& seed = seeds[fuzz::pick(random, seeds.size())];

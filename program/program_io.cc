@@ -299,14 +299,14 @@ void check_program_operators(const ir::Graph& graph, const ops::Config& config, 
     try {
       const HostProgram loaded(program, kernels, file);
     } catch (const InputError& error) {
-      // Before layout and packing, arguments may be valid that no kernel takes yet.
-      if (error.diagnostic().problem.find(describe(Error::unsupported)) != std::string::npos) continue;
-      throw InputError(
-          {.problem = fmt::format("{}: {}", node.op, error.diagnostic().problem),
-           .advice = file.ends_with(".pte") ? "compile the original model" : "use a text written by --intermediates",
-           .file = file,
-           .node = node.name,
-           .source = node.location.text()});
+      // Before layout and packing, arguments may be valid that no kernel takes yet. In a program they are behind it.
+      const bool is_program = file.ends_with(".pte");
+      if (!is_program && error.diagnostic().problem.find(describe(Error::unsupported)) != std::string::npos) continue;
+      throw InputError({.problem = fmt::format("{}: {}", node.op, error.diagnostic().problem),
+                        .advice = is_program ? "compile the original model" : "use a text written by --intermediates",
+                        .file = file,
+                        .node = node.name,
+                        .source = node.location.text()});
     }
   }
 }

@@ -36,8 +36,9 @@ std::string fault_of(const std::function<ir::Graph()>& import, const compiler::W
   try {
     ir::Graph graph = import();
     const bool of_later_stage = is_program || is_of_later_stage(graph);
-    check_program_operators(graph, options.config, "t");
-    if (of_later_stage && options.quantize) require_operators_to_quantize(graph, "t");
+    const char* const file = is_program ? "t.pte" : "t";
+    check_program_operators(graph, options.config, file);
+    if (of_later_stage && options.quantize) require_operators_to_quantize(graph, file);
     const compiler::Compiled compiled = compiler::compile(graph, options);
     is_compiled = !of_later_stage;  // as the command line has it, whose last check this is
     HostProgram(compiled.program, ops::host_kernels()).run({});

@@ -11,6 +11,7 @@
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/ways.h"
+#include "program/program_io.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cormorant;
@@ -19,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     compiler::Options options = compiler::options_of(compiler::some_way(size / 16));
     options.quantize = false;
     options.bits.reset();
+    check_program_operators(graph, options.config, "fuzz.pte");
     static_cast<void>(compiler::compile(graph, options));
   } catch (const InputError&) {  // the expected answer to most inputs
   } catch (const std::bad_alloc&) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any text is a graph or an InputError; any graph compiles, in every way, to a program, or is refused. Corpus:
-// testdata/texts, written by --intermediates. The first byte chooses the way.
+// compiler/testdata/texts, written by --intermediates. The first byte chooses the way.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "compiler/import.h"
 #include "compiler/ways.h"
+#include "program/program_io.h"
 
 using namespace cormorant;
 
@@ -18,7 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const ir::Bytes blob = ir::Bytes::own(std::vector<std::byte>(16384, std::byte{0x3c}));
   try {
     ir::Graph graph = compiler::import_text({reinterpret_cast<const char*>(data) + 1, size - 1}, "fuzz.txt", blob);
-    static_cast<void>(compiler::compile(graph, compiler::options_of(compiler::some_way(data[0]))));
+    const compiler::Options options = compiler::options_of(compiler::some_way(data[0]));
+    check_program_operators(graph, options.config, "fuzz.txt");
+    if (options.quantize) require_operators_to_quantize(graph, "fuzz.txt");
+    static_cast<void>(compiler::compile(graph, options));
   } catch (const InputError&) {      // the expected answer to most inputs
   } catch (const std::bad_alloc&) {  // expected of sizes that no machine has
   }

@@ -116,6 +116,7 @@ struct Step {
 State after(const Model& model, const State& state, const Step& step, std::uint32_t history) {
   State then{state.done, step.hash, step.live, step.peak, {}, history};
   insert(then.done, step.task);
+  then.ready.reserve(state.ready.size() + model.after(step.task).size());
   for (const std::uint32_t t : state.ready) {
     if (t != step.task) then.ready.push_back(t);
   }
@@ -176,6 +177,7 @@ std::vector<std::uint32_t> schedule(std::span<const Task> tasks, std::span<const
     if (steps.empty()) return order;  // every other order is as bad
     std::ranges::sort(steps, {}, [](const Step& s) { return std::tuple(s.peak, s.live, s.from, s.task); });
     std::vector<State> next;
+    next.reserve(std::min(width, steps.size()));
     std::unordered_set<std::uint64_t> known;
     for (const Step& step : steps) {
       if (next.size() == width) break;

@@ -114,9 +114,18 @@ std::optional<Masking> masking_of(const ir::Graph& graph, ir::Node& node) {
 
 // How many nodes compute with the value, as it is or moved.
 std::size_t count_readers(const ir::Graph& graph, const ir::Value* value) {
-  std::size_t count = graph.is_kept(value) ? 1 : 0;
-  for (const ir::Node* user : graph.users(value)) {
-    count += moves(*user) ? count_readers(graph, user->result()) : 1;
+  std::size_t count = 0;
+  for (std::vector<const ir::Value*> open = {value}; !open.empty();) {
+    const ir::Value* next = open.back();
+    open.pop_back();
+    count += graph.is_kept(next) ? 1 : 0;
+    for (const ir::Node* user : graph.users(next)) {
+      if (moves(*user)) {
+        open.push_back(user->result());
+      } else {
+        ++count;
+      }
+    }
   }
   return count;
 }

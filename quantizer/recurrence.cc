@@ -123,32 +123,51 @@ class Bounds {
     for (const ir::Update& update : graph.updates()) next_.emplace(update.state, update.value);
   }
 
-  [[nodiscard]] bool hold(const ir::Value& value) {
-    if (value.kind == ir::ValueKind::constant) return holds_at_most_one(value);
-    if (value.kind == ir::ValueKind::state) {
-      if (!assumed_.insert(&value).second) return true;
-      const auto next = next_.find(&value);
-      return holds_at_most_one(value) && (next == next_.end() || hold(*next->second));
+  [[nodiscard]] bool hold(const ir::Value& value) const {
+    std::vector<const ir::Value*> open;  // all of these must hold, and what they are made of
+    std::unordered_set<const ir::Value*> seen;
+    const auto require = [&](const ir::Value* cause) {
+      if (seen.insert(cause).second) open.push_back(cause);
+    };
+    require(&value);
+    while (!open.empty()) {
+      const ir::Value* next = open.back();
+      open.pop_back();
+      if (next->kind == ir::ValueKind::constant || next->kind == ir::ValueKind::state) {
+        if (!holds_at_most_one(*next)) return false;
+        if (const auto update = next_.find(next); update != next_.end()) require(update->second);
+        continue;
+      }
+      const ir::Node* node = next->producer;
+      if (node == nullptr) return false;
+      if (is_bounded(*node, *next)) continue;
+      if (keeps_h(node)) {
+        require(node->tensor("h"));
+      } else if (moves(*node)) {
+        std::ranges::for_each(node->inputs(), require);
+      } else {
+        return false;
+      }
     }
-    return value.producer != nullptr && hold_for(*value.producer, value);
+    return true;
   }
 
  private:
-  bool hold_for(const ir::Node& node, const ir::Value& result) {
-    constexpr std::string_view kMovers[] = {ops::nodes::aten_view, ops::nodes::aten_slice, ops::nodes::aten_permute,
-                                            ops::nodes::aten_cat, ops::nodes::aten_expand};
-    constexpr std::string_view kBounded[] = {ops::nodes::aten_tanh, ops::nodes::aten_sigmoid, ops::nodes::aten_softmax};
+  static bool is_bounded(const ir::Node& node, const ir::Value& result) {
     if (node.op == ops::nodes::aten_recurrent) {
-      if (keeps_h(&node)) return node.string("kind") == "rnn_tanh" || !node.has("h") || hold(*node.tensor("h"));
+      if (keeps_h(&node)) return node.string("kind") == "rnn_tanh" || !node.has("h");
       return node.string("kind") == "lstm" && !node.has("w_hr") && &result == node.results[0];
     }
-    if (std::ranges::find(kBounded, node.op) != std::end(kBounded)) return true;
-    if (std::ranges::find(kMovers, node.op) == std::end(kMovers)) return false;
-    return std::ranges::all_of(node.inputs(), [&](const ir::Value* input) { return hold(*input); });
+    return node.op == ops::nodes::aten_tanh || node.op == ops::nodes::aten_sigmoid ||
+           node.op == ops::nodes::aten_softmax;
+  }
+  static bool moves(const ir::Node& node) {
+    constexpr std::string_view kMovers[] = {ops::nodes::aten_view, ops::nodes::aten_slice, ops::nodes::aten_permute,
+                                            ops::nodes::aten_cat, ops::nodes::aten_expand};
+    return std::ranges::find(kMovers, node.op) != std::end(kMovers);
   }
 
   std::unordered_map<const ir::Value*, const ir::Value*> next_;
-  std::unordered_set<const ir::Value*> assumed_;
 };
 
 // What saturation at ±1 would take off the samples of a value.
@@ -196,11 +215,10 @@ std::vector<std::string> write_out_unbounded(ir::Graph& graph, const Samples& sa
     const auto at = all.find(node->tensor("h"));
     if (at == all.end() || at->second.error <= kNegligible * at->second.signal) continue;
     const std::string where = node->location.text();
-    warnings.push_back(
-        fmt::format("the initial state of the recurrent layer '{}'{} reaches from {:.3g} to {:.3g}, and its integers "
-                    "hold ±1, so it "
-                    "becomes several operators per step; where the model can be trained so, bound it (tanh)",
-                    node->name, where.empty() ? "" : ", " + where, at->second.low, at->second.high));
+    warnings.push_back(fmt::format(
+        "the initial state of the recurrent layer '{}'{} reaches from {:.3g} to {:.3g}, and its integers "
+        "hold ±1, so it becomes several operators per step; where the model can be trained so, bound it (tanh)",
+        node->name, where.empty() ? "" : ", " + where, at->second.low, at->second.high));
     const ops::Config config{.target = {}};
     const std::vector<ir::Value*> values = ops::find(*node)->write_out({graph, *node, config});
     for (std::size_t i = 0; i < values.size(); ++i) graph.replace_uses(node->results[i], values[i]);

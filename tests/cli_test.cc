@@ -147,7 +147,7 @@ std::vector<Mistake> mistakes() {
       {{"compile", small, "-q", "--memory=dtcm=64K,sram=1K", "--weights-in=sram"},
        kInputAtFault,
        {"constants", "'sram' has 1024 bytes", " too few"}},
-      {{"run", "digits.pte", "--input", "x.npy", "--input", "x.npy"}, kCommandLineAtFault, {"1 input(s)"}},
+      {{"run", "digits.pte", "--input", "x.npy", "--input", "x.npy"}, kCommandLineAtFault, {"has 1 input, fewer"}},
       {{"evaluate", digits, "--data", zoo("digits_expected.npz"), "--target=cortex-m4"},
        kCommandLineAtFault,
        {"compile it first"}},

@@ -141,7 +141,12 @@ inline void run_projected(const Plan& p) {
   const Block projection = geometry.projection();
   Row<Element> row{header.layer, p.packed + sizeof(ProjectedHeader), reinterpret_cast<Element*>(p.scratch),
                    reinterpret_cast<std::int16_t*>(p.scratch + geometry.sums_offset()), p.last};
-  const std::byte* const records = row.groups + geometry.all_record_bytes();
+  const std::byte* records = row.groups;  // of the projection, after the layer's own
+  for (std::uint32_t k = 0; k < geometry.blocks(); ++k) {
+    const Block block = geometry.block(k);
+    records += std::size_t{geometry.groups(block)} * geometry.record_bytes(block);
+    asm("" : "+r"(records));  // clang would sum these few by vectors, in a kilobyte of code
+  }
   const Geometry words = geometry.in_words();
   std::int16_t* const projected = row.sums + round_up_4(units);
   const auto* const input = static_cast<const Element*>(p.input);

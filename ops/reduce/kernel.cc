@@ -87,17 +87,21 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
   const Group rows = take(groups, next, true);
   const Group outer = take(groups, next, false);
   call.require(next == groups.count, Error::unsupported);
-  plan = {.first = {.input = input.as<const std::int8_t>(),
-                    .output = out.as<std::int8_t>(),
-                    .rows = static_cast<std::uint32_t>(rows.size),
-                    .columns = static_cast<std::uint32_t>(columns.size),
-                    .row_step = rows.step,
-                    .column_step = columns.step,
-                    .channels = static_cast<std::uint32_t>(channels.size)},
-          .outer = static_cast<std::uint32_t>(outer.size),
-          .inner = static_cast<std::uint32_t>(inner.size),
-          .outer_step = outer.step,
-          .inner_step = inner.step};
+  // Filled where it is: the deepest loads have no stack to spare.
+  Window& first = plan.first;
+  first.input = input.as<const std::int8_t>();
+  first.output = out.as<std::int8_t>();
+  first.rows = static_cast<std::uint32_t>(rows.size);
+  first.columns = static_cast<std::uint32_t>(columns.size);
+  first.row_step = rows.step;
+  first.column_step = columns.step;
+  first.channels = static_cast<std::uint32_t>(channels.size);
+  first.more = 0;
+  first.next = 0;
+  plan.outer = static_cast<std::uint32_t>(outer.size);
+  plan.inner = static_cast<std::uint32_t>(inner.size);
+  plan.outer_step = outer.step;
+  plan.inner_step = inner.step;
 }
 
 // For a mean or a moving mean with so many taps in all; at most kLargestMeanWindow, so nothing here wraps.

@@ -195,7 +195,7 @@ done
 echo "float ABIs"
 archives=$work/moved/lib/cormorant/target/gcc
 for name in m4-softfp m4-soft m55-softfp m55-soft; do
-  [ -d "$archives/$name" ] || cp -r "$archives/${name%-*}" "$archives/$name"
+  [ -e "$archives/$name/libkernels.a" ] || { rm -rf "$archives/$name" && cp -r "$archives/${name%-*}" "$archives/$name"; }
 done
 links() {  # archives, CPU, flags, further arguments of cormorant_add_model
   configures "$found" "C ASM" "$3" "cormorant_add_model(app $model TARGET $2 ${4:-})" ||

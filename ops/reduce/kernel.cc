@@ -62,9 +62,9 @@ Groups groups_of(const Tensor& input, std::uint32_t mask, Part part) {
 }
 
 // Takes the next group if it is of that kind.
-Group take(const Groups& groups, std::size_t& next, bool reduced) {
-  if (next < groups.count && groups.items[next].reduced == reduced) return groups.items[next++];
-  return {};
+constexpr Group kNone;
+const Group& take(const Groups& groups, std::size_t& next, bool reduced) {
+  return next < groups.count && groups.items[next].reduced == reduced ? groups.items[next++] : kNone;
 }
 
 bool is_int8(std::int32_t value) { return value >= -128 && value <= 127; }
@@ -81,11 +81,11 @@ void plan_windows(Call& call, const Tensor& input, const IntList& dims, const Te
   if (call.error() != Error::ok) return;
   const Groups groups = groups_of(input, mask, part);
   std::size_t next = 0;
-  const Group channels = take(groups, next, false);
-  const Group columns = take(groups, next, true);
-  const Group inner = take(groups, next, false);
-  const Group rows = take(groups, next, true);
-  const Group outer = take(groups, next, false);
+  const Group& channels = take(groups, next, false);
+  const Group& columns = take(groups, next, true);
+  const Group& inner = take(groups, next, false);
+  const Group& rows = take(groups, next, true);
+  const Group& outer = take(groups, next, false);
   call.require(next == groups.count, Error::unsupported);
   // Filled where it is: the deepest loads have no stack to spare.
   Window& first = plan.first;

@@ -85,7 +85,7 @@ SpelledParameters::SpelledParameters(Importer& importer, DType dtype, const ir::
   low_ = static_cast<std::int32_t>(low);
   high_ = static_cast<std::int32_t>(high);
   scales_ = *scales;
-  if (!std::ranges::all_of(scales_, [](double scale) { return scale > 0 && std::isfinite(scale); })) {
+  if (!std::ranges::all_of(scales_, [](double s) { return s > 0 && std::isfinite(s); })) {
     importer.reject("a scale that is not positive", kInconsistent);
   }
   for (const double number : *zeros) {

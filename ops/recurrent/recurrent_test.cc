@@ -493,6 +493,11 @@ TEST(RecurrentLoad, RefusesAnHOfItsOwnThatDoesNotFit) {
     refused([](OwnH& call) { call.header.layer.units = 0; });
     refused([](OwnH& call) { call.header.layer.units = 6; });
     refused([](OwnH& call) { call.header.layer.left = 32; });
+    OwnH finest = of_words({});
+    finest.header.layer.left = 2;
+    EXPECT_NO_THROW(load_own_h(finest, is_relu));
+    finest.header.layer.left = 3;
+    EXPECT_THROW(load_own_h(finest, is_relu), InputError);
     OwnH call;
     call.h_type = DType::i16;
     EXPECT_THROW(load_own_h(call, is_relu), InputError);

@@ -63,15 +63,14 @@ constexpr std::uint32_t most_left(Layout layout) { return multiplies_words(layou
   return call.error() == Error::ok ? found : nullptr;
 }
 
-template <class Arguments>
-Plan plan_of(const Arguments& a) {
+Plan plan_of(const Recurrent<TargetWorld>& a) {
   return {.input = a.input.data,
           .h = a.h.data,
-          .c = a.c.template as<const std::int16_t>(),
+          .c = a.c.as<const std::int16_t>(),
           .packed = a.packed.data,
           .scratch = a.scratch.data,
           .states = a.states.data,
-          .last = a.last.template as<std::int16_t>(),
+          .last = a.last.as<std::int16_t>(),
           .steps = static_cast<std::uint32_t>(a.input.sizes[0]),
           .batch = static_cast<std::uint32_t>(a.input.sizes[1])};
 }
@@ -143,7 +142,7 @@ Error load_relu_for(Call& call, Layout layout) {
   return call.error();
 }
 
-[[gnu::noinline]] bool projected_states_fit(Call& call, const ProjectedRecurrent<TargetWorld>& a, std::uint32_t units) {
+[[gnu::noinline]] bool projected_states_fit(Call& call, const Recurrent<TargetWorld>& a, std::uint32_t units) {
   const std::int32_t batch = a.input.sizes[1];
   const auto is_cell = [&](const Tensor& c) {
     return c.dtype == DType::i16 && is_matrix(c, batch, static_cast<std::int32_t>(units));
@@ -160,7 +159,7 @@ Error load_relu_for(Call& call, Layout layout) {
 }
 
 Error load_projected_for(Call& call, Layout layout) {
-  ProjectedRecurrent<TargetWorld> a;
+  Recurrent<TargetWorld> a;
   if (!call.read_signature(a)) return call.error();
   call.require(a.packed.dtype == DType::i8, Error::bad_value);
   const auto* const header = call.packed<ProjectedHeader>(a.packed, 4);

@@ -433,19 +433,15 @@ ir::Value* lower(const Rewriter& rewriter) {
                      names_for(geometry.layout).relu)
         ->result();
   }
-  const auto emit = [&]<class Arguments>(Arguments call, const char* name) {
-    call.input = node.tensor("input");
-    call.h = {node.tensor("h")};
-    call.c = {node.tensor("c")};
-    call.packed = constant;
-    call.scratch = {.bytes = geometry.scratch_bytes()};
-    return make_node(rewriter.graph, call, {states, node.results.at(1)->type}, node.name, node.location, &rewriter.node,
-                     name)
-        ->result();
-  };
+  const Recurrent<HostWorld> call{.input = node.tensor("input"),
+                                  .h = {node.tensor("h")},
+                                  .c = {node.tensor("c")},
+                                  .packed = constant,
+                                  .scratch = {.bytes = geometry.scratch_bytes()}};
   const Names names = names_for(geometry.layout);
-  if (node.has("w_hr")) return emit(ProjectedRecurrent<HostWorld>{}, names.projected);
-  return emit(Recurrent<HostWorld>{}, names.plain);
+  return make_node(rewriter.graph, call, {states, node.results.at(1)->type}, node.name, node.location, &rewriter.node,
+                   node.has("w_hr") ? names.projected : names.plain)
+      ->result();
 }
 
 }  // namespace cormorant::ops::recurrent

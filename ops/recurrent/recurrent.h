@@ -41,19 +41,17 @@
        ReluRecurrent)                                                                                                  \
   OURS(recurrent, dsp_words_relu, dsp_words, load_relu<Layout::dsp_words>, execute_words_relu, w8a16, ReluRecurrent)   \
   OURS(recurrent, mve_words_relu, mve_words, load_relu<Layout::mve_words>, execute_words_relu, w8a16, ReluRecurrent)   \
-  OURS(recurrent, scalar_projected, scalar, load_projected<Layout::scalar>, execute_projected, w8a8,                   \
-       ProjectedRecurrent)                                                                                             \
+  OURS(recurrent, scalar_projected, scalar, load_projected<Layout::scalar>, execute_projected, w8a8, Recurrent)        \
   OURS(recurrent, dsp_pairs_projected, dsp, load_projected<Layout::dsp_pairs>, execute_pairs_projected, w8a8,          \
-       ProjectedRecurrent)                                                                                             \
-  OURS(recurrent, dsp_wide_projected, dsp, load_projected<Layout::dsp_wide>, execute_wide_projected, w8a8,             \
-       ProjectedRecurrent)                                                                                             \
-  OURS(recurrent, mve_projected, mve, load_projected<Layout::mve>, execute_projected, w8a8, ProjectedRecurrent)        \
+       Recurrent)                                                                                                      \
+  OURS(recurrent, dsp_wide_projected, dsp, load_projected<Layout::dsp_wide>, execute_wide_projected, w8a8, Recurrent)  \
+  OURS(recurrent, mve_projected, mve, load_projected<Layout::mve>, execute_projected, w8a8, Recurrent)                 \
   OURS(recurrent, scalar_words_projected, scalar_words, load_projected<Layout::scalar_words>, execute_words_projected, \
-       w8a16, ProjectedRecurrent)                                                                                      \
+       w8a16, Recurrent)                                                                                               \
   OURS(recurrent, dsp_words_projected, dsp_words, load_projected<Layout::dsp_words>, execute_words_projected, w8a16,   \
-       ProjectedRecurrent)                                                                                             \
+       Recurrent)                                                                                                      \
   OURS(recurrent, mve_words_projected, mve_words, load_projected<Layout::mve_words>, execute_words_projected, w8a16,   \
-       ProjectedRecurrent)                                                                                             \
+       Recurrent)                                                                                                      \
   OURS(recurrent, float, any_cpu, load_float, execute_float, f32, FloatRecurrent)                                      \
   OURS(recurrent, float_relu, any_cpu, load_float_relu, execute_float_relu, f32, FloatReluRecurrent)                   \
   OURS(recurrent, float_projected, any_cpu, load_float_projected, execute_float_projected, f32, FloatRecurrent)
@@ -71,26 +69,11 @@ constexpr std::uint32_t sums_of(Kind kind) { return kind >= Kind::rnn ? 1 : 4; }
 // input [steps, batch, inputs] int8, h and c [batch, units] (none: zeros), states [steps, batch, units] int8: h of
 // every step. LSTM: h int8 with the states' parameters, c and last (c after the last step) int16. Otherwise h and last
 // (h after the last step) are int16, and there is no c. With 16-bit activations input, states and every h are int16, h
-// with 15 fractional bits.
+// with 15 fractional bits. With a projection h has the type and parameters of the states, and as many elements; c and
+// last have one per unit.
 template <class W>
 struct Recurrent {
   static constexpr Overlap kOverlap = Overlap::in_place;  // last on c or h, and states on h for one step: see load
-  typename W::Tensor input{};
-  typename W::OptionalTensor h{};
-  typename W::OptionalTensor c{};
-  typename W::Tensor packed{};
-  typename W::Scratch scratch{};
-  typename W::Out states{};
-  typename W::Out last{};
-
-  CORMORANT_FIELDS(input, h, c, packed, scratch, states, last)
-};
-
-// An LSTM with a projection: h and states have `outputs` elements, c and last one per unit. h has the type and the
-// parameters of the states.
-template <class W>
-struct ProjectedRecurrent {
-  static constexpr Overlap kOverlap = Overlap::in_place;  // last on c, and states on h for one step
   typename W::Tensor input{};
   typename W::OptionalTensor h{};
   typename W::OptionalTensor c{};
